@@ -1,0 +1,1 @@
+"""The ``fairseq-rope`` command: one file for each subcommand."""

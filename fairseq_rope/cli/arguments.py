@@ -1,0 +1,34 @@
+"""What the filters among the subcommands share: where to read, where to write, how to report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from fairseq_rope.text.report import Report
+
+
+def add_filter_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add INPUT, OUTPUT (standard input and output by default) and the options of every step."""
+    parser.add_argument("input", nargs="?", default="-", metavar="INPUT", help="default: stdin")
+    parser.add_argument("output", nargs="?", default="-", metavar="OUTPUT", help="default: stdout")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="processes (default: one for each core)"
+    )
+    add_report_arguments(parser)
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options by which a step leaves its figures for `fairseq-rope report`."""
+    parser.add_argument(
+        "--report", metavar="FILE", help="append the figures, for `fairseq-rope report FILE`"
+    )
+    parser.add_argument("--name", help="what the step is called there, for example 'segment en'")
+
+
+def finish(report: Report, args: argparse.Namespace) -> None:
+    """Tell what the step did, on standard error and in the report file if there is one."""
+    report.step = args.name or report.step
+    print(report, file=sys.stderr)
+    if args.report:
+        report.append_to(args.report)

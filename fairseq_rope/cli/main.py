@@ -1,0 +1,65 @@
+"""The entry point: finds the subcommand and turns a user's mistake into one line and an exit code.
+
+A subcommand is one file of this folder with ``add_arguments(parser)`` and
+``run(args) -> int | None`` (an exit code), and one line in ``SUBCOMMANDS``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from errno import ENOSPC
+from importlib import import_module
+from types import FrameType
+
+SUBCOMMANDS = {
+    "segment": "learn, apply or undo joint byte-pair encoding",
+}
+"""Name and purpose; ``check-data`` stands in ``check_data.py``."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 1 for a failure, 2 for wrong usage."""
+    signal.signal(signal.SIGTERM, _exit_on_signal)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    args = _parser(arguments).parse_args(arguments)
+    try:
+        return args.run(args) or 0
+    except BrokenPipeError:
+        # The reader has had enough. Standard output is flushed once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ValueError, OSError, MemoryError) as error:
+        print(f"fairseq-rope {args.subcommand}: error: {_explain(error)}", file=sys.stderr)
+        return 1
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Build the parser; only the subcommand that is called gets imported."""
+    parser = argparse.ArgumentParser(prog="fairseq-rope", description=__doc__.split("\n")[0])
+    subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
+    for name, purpose in SUBCOMMANDS.items():
+        subparser = subparsers.add_parser(name, help=purpose, description=f"{purpose}.")
+        if name in arguments:
+            module = import_module(f"fairseq_rope.cli.{name.replace('-', '_')}")
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run)
+    return parser
+
+
+def _exit_on_signal(number: int, frame: FrameType | None) -> None:
+    # Unlike the default, leaves through the `finally` blocks that remove unfinished files.
+    sys.exit(128 + number)
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == ENOSPC:
+        return f"{error}; free some space and run the step again, nothing half-written is left"
+    return str(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
