@@ -1,0 +1,85 @@
+"""Scaled dot-product attention with softmax (Vaswani et al. 2017, eq. 1; RoFormer eq. 16)."""
+
+from typing import Optional
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..positions.scheme import AttentionPosition
+from .kernel import AttentionKernel, KernelOutput, State
+from .mask import AttentionMask
+
+
+class SoftmaxKernel(AttentionKernel):
+    """softmax(rotate(q) rotate(k)^T / sqrt(D) + bias) v, by torch's fused kernels.
+
+    Keys are remembered rotated, so each token is rotated once however many steps follow.
+    """
+
+    def forward(
+        self,
+        q: Tensor,
+        k: Optional[Tensor],
+        v: Optional[Tensor],
+        query_position: AttentionPosition,
+        key_position: AttentionPosition,
+        mask: AttentionMask,
+        state: State,
+        dropout: float = 0.0,
+        need_weights: bool = False,
+    ) -> KernelOutput:
+        q = query_position.rotate(q)
+        if k is not None and v is not None:
+            k = _append(state.get("prev_key"), key_position.rotate(k))
+            v = _append(state.get("prev_value"), v)
+            state = {**state, "prev_key": k, "prev_value": v}
+        k, v = state["prev_key"], state["prev_value"]
+        bias = query_position.bias(mask.query_places, mask.key_places)
+        hypotheses = q.size(0) // k.size(0)
+        if hypotheses > 1:
+            if bias is not None:
+                raise ValueError("a score bias cannot be used where hypotheses share their keys.")
+            q = _fold(q, hypotheses)
+        if need_weights:
+            values, weights = _attend_with_weights(q, k, v, _added_to_scores(bias, mask, q), dropout)
+            return KernelOutput(_unfold(values, hypotheses), state, _unfold(weights, hypotheses))
+        triangle = mask.is_triangle and bias is None
+        added = None if triangle else _added_to_scores(bias, mask, q)
+        values = F.scaled_dot_product_attention(q, k, v, added, dropout, is_causal=triangle)
+        return KernelOutput(_unfold(values, hypotheses), state)
+
+
+def _append(past: Optional[Tensor], new: Tensor) -> Tensor:
+    """(B, H, S, D) remembered and (B, H, N, D) new -> (B, H, S + N, D)."""
+    return new if past is None else torch.cat((past, new), dim=2)
+
+
+def _fold(x: Tensor, hypotheses: int) -> Tensor:
+    """(B * n, H, T, D) -> (B, H, n * T, D): the hypotheses of a sentence as so many queries."""
+    return x.unflatten(0, (-1, hypotheses)).transpose(1, 2).flatten(2, 3)
+
+
+def _unfold(x: Tensor, hypotheses: int) -> Tensor:
+    """(B, H, n * T, D) -> (B * n, H, T, D)."""
+    return x.unflatten(2, (hypotheses, -1)).transpose(1, 2).flatten(0, 1) if hypotheses > 1 else x
+
+
+def _added_to_scores(bias: Optional[Tensor], mask: AttentionMask, q: Tensor) -> Optional[Tensor]:
+    """The scheme's bias with -inf where a query may not look; the bool mask where there is no bias."""
+    if bias is None or mask.visible is None:
+        return mask.visible if bias is None else bias.to(q.dtype)
+    return bias.to(q.dtype).masked_fill(~mask.visible, float("-inf"))
+
+
+def _attend_with_weights(
+    q: Tensor, k: Tensor, v: Tensor, added: Optional[Tensor], dropout: float
+) -> tuple[Tensor, Tensor]:
+    """The same equation step by step, for those who want to see the (B, H, T, S) weights."""
+    scores = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5
+    if added is not None and added.dtype == torch.bool:
+        scores = scores.masked_fill(~added, float("-inf"))
+    elif added is not None:
+        scores = scores + added
+    weights = torch.softmax(scores.float(), dim=-1)
+    return F.dropout(weights, dropout).to(v.dtype) @ v, weights

@@ -1,0 +1,168 @@
+"""The options of the model: one flat list, for the command line, YAML files and checkpoints."""
+
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from fairseq import utils
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+
+from ..attention import KERNELS
+from ..positions import POSITIONS
+from ..rotation import LAYOUTS, SCALINGS
+
+
+def option(default: Any, text: str, **metadata: Any) -> Any:
+    """A field with its --help text."""
+    return field(default=default, metadata={"help": text, **metadata})
+
+
+@dataclass
+class RoFormerConfig(FairseqDataclass):
+    """Options of `--arch roformer_transformer`; the defaults are Transformer base (Vaswani et al.)."""
+
+    position: ChoiceEnum(list(POSITIONS)) = option("rotary", "how attention knows word order")
+    attention: ChoiceEnum(list(KERNELS)) = option("softmax", "what computes attention")
+    rope_base: float = option(10000.0, "pair i turns by rope_base ** (-2i / width) per place")
+    rope_layout: ChoiceEnum(list(LAYOUTS)) = option(
+        "interleaved", "which dimensions make a pair: (0, 1), (2, 3), ... or (i, i + width/2)"
+    )
+    rope_fraction: float = option(1.0, "share of each head that turns")
+    rope_scaling: ChoiceEnum(["none", *SCALINGS]) = option(
+        "none", "how the rotation is stretched for texts longer than those trained on"
+    )
+    rope_scaling_factor: Optional[float] = option(None, "wanted length / trained length")
+    rope_original_positions: int = option(1024, "the trained length in tokens, for yarn")
+    rope_cross_attention: bool = option(
+        False, "turn queries and keys of the attention to the source as well"
+    )
+    rope_values: bool = option(False, "turn the values as well")
+
+    activation_fn: ChoiceEnum(utils.get_available_activation_fns()) = option(
+        "relu", "activation function of the feed-forward layers"
+    )
+    dropout: float = option(0.1, "dropout probability")
+    attention_dropout: float = option(0.0, "dropout probability for attention weights")
+    activation_dropout: float = option(
+        0.0, "dropout probability after the activation", alias="--relu-dropout"
+    )
+
+    encoder_embed_path: Optional[str] = option(None, "path to pre-trained encoder embeddings")
+    encoder_embed_dim: int = option(512, "encoder embedding dimension")
+    encoder_ffn_embed_dim: int = option(2048, "encoder feed-forward dimension")
+    encoder_layers: int = option(6, "number of encoder layers")
+    encoder_attention_heads: int = option(8, "number of encoder attention heads")
+    encoder_normalize_before: bool = option(False, "layer norm before each encoder block")
+    encoder_layerdrop: float = option(0.0, "LayerDrop probability of the encoder")
+    encoder_layers_to_keep: Optional[str] = option(
+        None, "which encoder layers to keep when pruning, a comma-separated list"
+    )
+
+    decoder_embed_path: Optional[str] = option(None, "path to pre-trained decoder embeddings")
+    decoder_embed_dim: int = option(512, "decoder embedding dimension")
+    decoder_ffn_embed_dim: int = option(2048, "decoder feed-forward dimension")
+    decoder_layers: int = option(6, "number of decoder layers")
+    decoder_attention_heads: int = option(8, "number of decoder attention heads")
+    decoder_normalize_before: bool = option(False, "layer norm before each decoder block")
+    decoder_layerdrop: float = option(0.0, "LayerDrop probability of the decoder")
+    decoder_layers_to_keep: Optional[str] = option(
+        None, "which decoder layers to keep when pruning, a comma-separated list"
+    )
+
+    share_decoder_input_output_embed: bool = option(
+        False, "share the decoder's input and output embeddings"
+    )
+    share_all_embeddings: bool = option(
+        False,
+        "share encoder, decoder and output embeddings (needs a joined dictionary and equal "
+        "embedding dimensions)",
+    )
+    layernorm_embedding: bool = option(False, "layer norm after the embeddings")
+    no_scale_embedding: bool = option(False, "do not multiply embeddings by sqrt(dimension)")
+    checkpoint_activations: bool = option(
+        False, "compute each layer's activations again in the backward pass, to save memory"
+    )
+    max_source_positions: int = option(
+        1024, "longest source in training; a limit of the model with learned positions only"
+    )
+    max_target_positions: int = option(
+        1024, "longest target in training; a limit of the model with learned positions only"
+    )
+    # On the command line this is fairseq's own --user-dir, which is parsed first. It is kept with
+    # the model so that fairseq's message for a checkpoint of an unknown model names it.
+    user_dir: Optional[str] = option(None, "the plugin that defines this model")
+
+
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "roformer_transformer_wmt_en_de": {},
+    "roformer_transformer_wmt_en_de_big": {
+        "encoder_embed_dim": 1024,
+        "encoder_ffn_embed_dim": 4096,
+        "encoder_attention_heads": 16,
+        "decoder_embed_dim": 1024,
+        "decoder_ffn_embed_dim": 4096,
+        "decoder_attention_heads": 16,
+        "dropout": 0.3,
+    },
+    "roformer_transformer_iwslt_de_en": {
+        "encoder_ffn_embed_dim": 1024,
+        "encoder_attention_heads": 4,
+        "decoder_ffn_embed_dim": 1024,
+        "decoder_attention_heads": 4,
+    },
+    "roformer_transformer_tiny": {
+        "encoder_embed_dim": 128,
+        "encoder_ffn_embed_dim": 512,
+        "encoder_layers": 3,
+        "encoder_attention_heads": 4,
+        "decoder_embed_dim": 128,
+        "decoder_ffn_embed_dim": 512,
+        "decoder_layers": 3,
+        "decoder_attention_heads": 4,
+        "share_all_embeddings": True,
+    },
+}
+
+
+def position_settings(config: RoFormerConfig) -> dict[str, Any]:
+    """The options that decide what trained weights mean, as a checkpoint stores them."""
+    position = str(config.position)
+    return {"position": position, **POSITIONS[position].settings(config)}
+
+
+def check_config(config: RoFormerConfig) -> None:
+    """Refuse what no model can be built from.
+
+    Raises:
+        ValueError: names the option, its value and the remedy
+    """
+    for name, choices in (("position", POSITIONS), ("attention", KERNELS)):
+        value = str(getattr(config, name))
+        if value not in choices:
+            raise ValueError(f"`{name}` must be one of {', '.join(choices)}, but is {value!r}.")
+    if str(config.position) != "rotary":
+        _refuse_rotary_options(config)
+    for side in ("encoder", "decoder"):
+        _check_sizes(config, side)
+
+
+def _refuse_rotary_options(config: RoFormerConfig) -> None:
+    used = [name for name in ("rope_cross_attention", "rope_values") if getattr(config, name)]
+    used += ["rope_scaling"] if str(config.rope_scaling) != "none" else []
+    if used:
+        raise ValueError(
+            f"`{used[0]}`={getattr(config, used[0])} needs `position`='rotary', "
+            f"but position is {str(config.position)!r}."
+        )
+
+
+def _check_sizes(config: RoFormerConfig, side: str) -> None:
+    layers = getattr(config, f"{side}_layers")
+    if layers < 1:
+        raise ValueError(f"`{side}_layers` must be at least 1, but is {layers}.")
+    width, heads = (getattr(config, f"{side}_{name}") for name in ("embed_dim", "attention_heads"))
+    if heads < 1 or width % heads:
+        nearest = max(1, round(width / max(heads, 1))) * max(heads, 1)
+        raise ValueError(
+            f"`{side}_embed_dim`={width} must be a multiple of `{side}_attention_heads`={heads}; "
+            f"the nearest is {nearest}."
+        )

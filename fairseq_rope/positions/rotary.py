@@ -1,0 +1,139 @@
+"""Rotary positions (RoFormer, arXiv 2104.09864)."""
+
+from typing import Any, Optional, Sequence
+
+from torch import Tensor
+
+from ..rotation import (
+    LAYOUTS,
+    RotaryScaling,
+    rotary_angles,
+    rotary_frequencies,
+    rotary_phases,
+    turn,
+)
+from .scheme import AttentionPosition, PositionScheme, Stack
+
+
+class RotaryPosition(AttentionPosition):
+    """The turns of one pass, shared by all layers.
+
+    Args:
+        phases: (B or 1, 1, T, width/2) complex, one turn for each token and pair
+    """
+
+    def __init__(self, phases: Tensor, scheme: "Rotary") -> None:
+        self.phases = phases
+        self.layout = scheme.layout
+        self.values = scheme.values
+        self.logit_scale = scheme.scaling.logit_scale if scheme.scaling else 1.0
+
+    def query(self, q: Tensor) -> Tensor:
+        return q if self.logit_scale == 1.0 else q * self.logit_scale
+
+    def value(self, v: Tensor) -> Tensor:
+        return self.rotate(v) if self.values else v
+
+    def rotate(self, x: Tensor) -> Tensor:
+        return turn(x, self.phases, self.layout)
+
+
+class Rotary(PositionScheme):
+    """Turns queries and keys (and values if asked) by their place; no parameters, no length limit.
+
+    Args:
+        num_layers: layers that share the turns
+        width: rotated dimensions of a head, even
+        base, layout, scaling: see fairseq_rope.rotation
+        values: turn the values too
+    """
+
+    def __init__(
+        self,
+        num_layers: int,
+        width: int,
+        base: float = 10000.0,
+        layout: str = "interleaved",
+        scaling: Optional[RotaryScaling] = None,
+        values: bool = False,
+    ) -> None:
+        super().__init__(num_layers)
+        self.width = width
+        self.base = base
+        self.layout = layout
+        self.scaling = scaling
+        self.values = values
+
+    @classmethod
+    def build(cls, config: Any, stack: Stack) -> "Rotary":
+        layout = str(config.rope_layout)
+        if layout not in LAYOUTS:
+            raise ValueError(f"`rope_layout` must be one of {LAYOUTS}, but is {layout!r}.")
+        if not config.rope_base > 1:
+            raise ValueError(f"`rope_base` must be above 1, but is {config.rope_base}.")
+        return cls(
+            stack.num_layers,
+            _rotary_width(stack, config.rope_fraction),
+            config.rope_base,
+            layout,
+            _scaling(config),
+            config.rope_values,
+        )
+
+    @staticmethod
+    def settings(config: Any) -> dict[str, Any]:
+        return {
+            "rope_layout": str(config.rope_layout),
+            "rope_fraction": float(config.rope_fraction),
+            "rope_cross_attention": bool(config.rope_cross_attention),
+            "rope_values": bool(config.rope_values),
+        }
+
+    def forward(self, places: Tensor) -> Sequence[AttentionPosition]:
+        # Made anew in each pass, in float32: a buffer would follow `.half()` and lose the places.
+        frequencies = rotary_frequencies(self.width, self.base, self.scaling, places.device)
+        phases = rotary_phases(rotary_angles(places, frequencies)).unsqueeze(1)
+        return [RotaryPosition(phases, self)] * self.num_layers
+
+
+def _rotary_width(stack: Stack, fraction: float) -> int:
+    """The number of rotated dimensions of a head; refuses what is no even whole number."""
+    width = stack.head_dim * fraction
+    if not 0 < fraction <= 1:
+        raise ValueError(f"`rope_fraction` must be above 0 and at most 1, but is {fraction}.")
+    if stack.head_dim % 2:
+        fit = stack.head_dim + 1
+        raise ValueError(
+            f"rotary positions need an even head size, but `{stack.name}_embed_dim`="
+            f"{stack.embed_dim} with `{stack.name}_attention_heads`={stack.num_heads} gives "
+            f"{stack.head_dim}; use {stack.name}_embed_dim={fit * stack.num_heads} "
+            f"(head size {fit}) or another number of heads."
+        )
+    if width % 2:
+        near = max(2, 2 * round(width / 2))
+        raise ValueError(
+            f"`rope_fraction`={fraction} of a head of {stack.head_dim} gives {width:g} rotated "
+            f"dimensions, but pairs need an even whole number; the nearest fraction is "
+            f"{near / stack.head_dim:g} ({near} dimensions)."
+        )
+    return int(width)
+
+
+def _scaling(config: Any) -> Optional[RotaryScaling]:
+    method, factor = str(config.rope_scaling), config.rope_scaling_factor
+    if method == "none":
+        if factor is not None:
+            raise ValueError(
+                f"`rope_scaling_factor`={factor} has no effect with `rope_scaling`='none'; "
+                "choose rope_scaling linear, ntk or yarn, or leave the factor out."
+            )
+        return None
+    if factor is None:
+        raise ValueError(
+            f"`rope_scaling`={method!r} needs `rope_scaling_factor`, the wanted length divided "
+            "by the trained length, for example 4."
+        )
+    try:
+        return RotaryScaling(method, float(factor), int(config.rope_original_positions))
+    except ValueError as error:
+        raise ValueError(f"rope_scaling={method!r}, rope_scaling_factor={factor}: {error}") from None

@@ -1,0 +1,94 @@
+"""The contract between a position scheme and the rest of the model.
+
+A scheme may act at four points, and does nothing at those it does not name:
+
+    PositionScheme.embed         on the embeddings, once, before the first layer
+    AttentionPosition.query,     on a layer's projected queries, keys and values
+        .key, .value
+    AttentionPosition.rotate     where the attention kernel's equation wants the rotation
+    AttentionPosition.bias       added to the attention scores
+"""
+
+from typing import Any, NamedTuple, Optional, Sequence
+
+from torch import Tensor, nn
+
+
+class Stack(NamedTuple):
+    """What a scheme may know of the encoder or decoder it serves."""
+
+    name: str  # "encoder" or "decoder"
+    embed_dim: int
+    num_heads: int
+    num_layers: int
+    padding_idx: int
+    max_positions: int
+
+    @property
+    def head_dim(self) -> int:
+        return self.embed_dim // self.num_heads
+
+
+class AttentionPosition:
+    """What one attention layer sees of the places of one sequence, for the length of one pass.
+
+    Shapes: B batch or 1, H heads, T tokens, D width of a head.
+    """
+
+    def query(self, q: Tensor) -> Tensor:
+        """(B, H, T, D) projected queries -> the same shape."""
+        return q
+
+    def key(self, k: Tensor) -> Tensor:
+        """(B, H, T, D) projected keys -> the same shape."""
+        return k
+
+    def value(self, v: Tensor) -> Tensor:
+        """(B, H, T, D) projected values -> the same shape."""
+        return v
+
+    def rotate(self, x: Tensor) -> Tensor:
+        """(B, H, T, D) queries or keys -> the same shape; called by the kernel, once per token."""
+        return x
+
+    def bias(self, query_places: Tensor, key_places: Tensor) -> Optional[Tensor]:
+        """(B, T) and (B, S) places -> a term for the scores, broadcast to (B, H, T, S), or None."""
+        return None
+
+
+class PositionScheme(nn.Module):
+    """How one stack of layers knows word order. This base class is the scheme "none"."""
+
+    def __init__(self, num_layers: int) -> None:
+        super().__init__()
+        self.num_layers = num_layers
+
+    @classmethod
+    def build(cls, config: Any, stack: Stack) -> "PositionScheme":
+        """Make the scheme from the model's options.
+
+        Args:
+            config: any object with the options as attributes (RoFormerConfig in training)
+
+        Raises:
+            ValueError: options that do not fit each other; names option, value and remedy
+        """
+        return cls(stack.num_layers)
+
+    @staticmethod
+    def settings(config: Any) -> dict[str, Any]:
+        """The options that decide what trained weights mean. Stored with every checkpoint."""
+        return {}
+
+    @property
+    def max_positions(self) -> Optional[int]:
+        """The longest sequence in tokens that the scheme can number; None where nothing limits it."""
+        return None
+
+    def embed(self, x: Tensor, places: Tensor) -> Tensor:
+        """(B, T, embed_dim) scaled embeddings -> the same shape."""
+        return x
+
+    def forward(self, places: Tensor) -> Sequence[AttentionPosition]:
+        """(B or 1, T) places -> one AttentionPosition per layer; called once per pass."""
+        return [AttentionPosition()] * self.num_layers
