@@ -18,6 +18,19 @@ def add_filter_arguments(parser: argparse.ArgumentParser) -> None:
     add_report_arguments(parser)
 
 
+def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add two input files, two output files and the options of every step."""
+    parser.add_argument("inputs", nargs=2, metavar="IN", help="the corpus, source and target")
+    parser.add_argument("outputs", nargs=2, metavar="OUT", help="what is kept of each")
+    add_report_arguments(parser)
+
+
+def add_language_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--language", required=True, metavar="XX", help="two-letter code, such as en or de"
+    )
+
+
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options by which a step leaves its figures for `fairseq-rope report`."""
     parser.add_argument(

@@ -15,8 +15,18 @@ from errno import ENOSPC
 from importlib import import_module
 from types import FrameType
 
+DESCRIPTION = "From raw text to a scored translation: corpus steps and scores for fairseq."
+
 SUBCOMMANDS = {
+    "sgm": "read a WMT test set in SGML, one segment a line",
+    "normalise": "write Unicode, white space and punctuation in one way",
+    "tokenise": "separate words and punctuation as Moses does",
+    "detokenise": "undo tokenise",
+    "clean": "drop sentence pairs that are empty, very long or very unequal",
+    "dedup": "drop repeated sentence pairs",
     "segment": "learn, apply or undo joint byte-pair encoding",
+    "check-data": "say what is wrong with a parallel corpus, and mend it",
+    "report": "print a table of what the steps did",
 }
 """Name and purpose; ``check-data`` stands in ``check_data.py``."""
 
@@ -39,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Build the parser; only the subcommand that is called gets imported."""
-    parser = argparse.ArgumentParser(prog="fairseq-rope", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="fairseq-rope", description=DESCRIPTION)
     subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     for name, purpose in SUBCOMMANDS.items():
         subparser = subparsers.add_parser(name, help=purpose, description=f"{purpose}.")

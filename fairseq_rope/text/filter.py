@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Callable, Optional
 
 from fairseq_rope.text.lines import PathLike, open_outputs, read_lines
 from fairseq_rope.text.parallel import LineFunction, map_lines
 from fairseq_rope.text.report import Report, with_progress
+
+DropReason = Callable[[str, str], Optional[str]]
 
 
 def filter_file(
@@ -33,6 +36,30 @@ def filter_file(
             report.written += 1
             report.words_written += _count_words(line)
             output.write(f"{line}\n")
+    return report
+
+
+def filter_pairs(
+    step: str,
+    reason_to_drop: DropReason,
+    pairs: Iterable[tuple[str, str]],
+    outputs: Sequence[PathLike],
+) -> Report:
+    """Write the line pairs for which ``reason_to_drop`` is None to two files.
+
+    The files appear only when both are written.
+    """
+    report = Report(step)
+    with open_outputs(*outputs) as (source_output, target_output):
+        for source, target in with_progress(pairs, step):
+            report.read += 1
+            reason = reason_to_drop(source, target)
+            if reason is not None:
+                report.dropped[reason] += 1
+                continue
+            report.written += 1
+            source_output.write(f"{source}\n")
+            target_output.write(f"{target}\n")
     return report
 
 

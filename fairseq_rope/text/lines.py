@@ -18,7 +18,6 @@ from typing import BinaryIO, TextIO, Union
 
 PathLike = Union[str, Path]
 STANDARD_STREAM = "-"
-BYTE_ORDER_MARK = "\ufeff"
 
 
 @contextmanager
@@ -34,22 +33,22 @@ def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
             raise ValueError(f"{path}: the archive ends too early; fetch the file again") from None
 
 
-def read_lines(path: PathLike) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file without their LF; a byte order mark is not part of the text.
+def read_lines(path: PathLike, errors: str = "strict") -> Iterator[str]:
+    """Yield the lines of a UTF-8 file without their LF.
 
-    Raises ValueError with file, line and byte (both from 1) at the first invalid byte.
+    Raises ValueError with file, line and byte (both from 1) at the first invalid byte, unless
+    ``errors`` names another of Python's ways to decode it.
     """
     with open_bytes(path) as stream:
         for number, raw in enumerate(stream, 1):
             try:
-                line = raw.decode("utf-8")
+                yield raw.decode("utf-8", errors).rstrip("\n")
             except UnicodeDecodeError as error:
                 raise ValueError(
                     f"{path}: line {number}, byte {error.start + 1}: {raw[error.start]:#04x} "
                     "is not UTF-8; convert the file with iconv, or drop such lines with "
                     "`fairseq-rope check-data --fix`"
                 ) from None
-            yield (line[1:] if number == 1 and line[0] == BYTE_ORDER_MARK else line).rstrip("\n")
 
 
 def count_lines(path: PathLike) -> int:
@@ -58,12 +57,16 @@ def count_lines(path: PathLike) -> int:
         return sum(1 for _ in stream)
 
 
-def read_pairs(source: PathLike, target: PathLike) -> Iterator[tuple[str, str]]:
-    """Yield the line pairs of a parallel corpus.
+def read_pairs(
+    source: PathLike, target: PathLike, errors: str = "strict"
+) -> Iterator[tuple[str, str]]:
+    """Yield the line pairs of a parallel corpus, decoded as by ``read_lines``.
 
     Raises ValueError with both counts when one file ends before the other.
     """
-    for source_line, target_line in zip_longest(read_lines(source), read_lines(target)):
+    for source_line, target_line in zip_longest(
+        read_lines(source, errors), read_lines(target, errors)
+    ):
         if source_line is None or target_line is None:
             raise ValueError(
                 f"{source} has {count_lines(source)} lines, "

@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -46,7 +46,7 @@ class Report:
     def append_to(self, path: str | Path) -> None:
         """Add the report to a file of one JSON object a line, for ``read_reports``."""
         with open(path, "a", encoding="utf-8") as stream:
-            stream.write(json.dumps(asdict(self), ensure_ascii=False) + "\n")
+            stream.write(json.dumps(vars(self), ensure_ascii=False) + "\n")
 
 
 def read_reports(path: str | Path) -> list[Report]:

@@ -1,0 +1,126 @@
+"""``fairseq-rope average``: one checkpoint with the mean of several checkpoints' weights.
+
+The options are those of the ``scripts/average_checkpoints.py`` in fairseq's repository, which its
+package leaves out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+EPOCH = re.compile(r"checkpoint(\d+)\.pt")
+UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--inputs",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="PATH",
+        help="checkpoints; or one folder, with one of the two options below",
+    )
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="file to write")
+    last = parser.add_mutually_exclusive_group()
+    last.add_argument(
+        "--num-epoch-checkpoints", type=int, metavar="N", help="the folder's last N checkpointE.pt"
+    )
+    last.add_argument(
+        "--num-update-checkpoints",
+        type=int,
+        metavar="N",
+        help="the folder's last N checkpoint_E_UPDATE.pt",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    paths = args.inputs
+    if args.num_epoch_checkpoints is not None:
+        paths = last_checkpoints(paths, EPOCH, args.num_epoch_checkpoints)
+    elif args.num_update_checkpoints is not None:
+        paths = last_checkpoints(paths, UPDATE, args.num_update_checkpoints)
+    print("average of", *paths, file=sys.stderr)
+    save(average(paths), args.output)
+
+
+def last_checkpoints(folders: list[Path], pattern: re.Pattern[str], count: int) -> list[Path]:
+    """The `count` files of the one folder whose number, as matched by `pattern`, is highest."""
+    if len(folders) != 1 or not folders[0].is_dir():
+        raise ValueError(
+            "--inputs must be one folder when a number of checkpoints is given, but is "
+            f"{' '.join(map(str, folders))} instead."
+        )
+    numbered = {
+        int(match[1]): path
+        for path in folders[0].iterdir()
+        if (match := pattern.fullmatch(path.name))
+    }
+    if not 1 <= count <= len(numbered):
+        raise ValueError(
+            f"The number of checkpoints must be from 1 to the {len(numbered)} in {folders[0]}, "
+            f"but is {count} instead."
+        )
+    return [numbered[number] for number in sorted(numbered)[-count:]]
+
+
+def average(paths: list[Path]) -> dict[str, Any]:
+    """The last checkpoint with the mean weights of all and without an optimiser's state.
+
+    Sums are in float64 whatever the weights' type, which the result keeps. What is no weight
+    (integers, such as counts of updates) is the last checkpoint's.
+    """
+    for path in paths:
+        if not path.is_file():
+            raise ValueError(f"{path}: no such checkpoint")
+    checkpoint = load(paths[-1])
+    weights = checkpoint["model"]
+    sums = {name: w.double() for name, w in weights.items() if w.is_floating_point()}
+    for path in paths[:-1]:
+        others = load(path)["model"]
+        _require_same_shapes(weights, others, paths[-1], path)
+        for name, total in sums.items():
+            total += others[name]
+    for name, total in sums.items():
+        weights[name] = (total / len(paths)).to(weights[name].dtype)
+    return {**checkpoint, "last_optimizer_state": None}
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a fairseq checkpoint onto the CPU, without running code that it may contain."""
+    # The options of fairseq's older models are stored in a Namespace.
+    with torch.serialization.safe_globals([argparse.Namespace]):
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(checkpoint, dict) or "model" not in checkpoint:
+        raise ValueError(f"{path}: not a checkpoint of fairseq: it has no entry `model`")
+    return checkpoint
+
+
+def save(checkpoint: dict[str, Any], path: Path) -> None:
+    """Write a checkpoint that appears under its name only when it is complete."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(checkpoint, partial)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _require_same_shapes(
+    ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor], our_path: Path, their_path: Path
+) -> None:
+    shapes = [{name: w.shape for name, w in weights.items()} for weights in (ours, theirs)]
+    if shapes[0] != shapes[1]:
+        different = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})
+        raise ValueError(
+            f"{their_path} and {our_path} are no checkpoints of one model: they differ in "
+            f"{', '.join(different[:5])}"
+        )

@@ -1,0 +1,46 @@
+"""``fairseq-rope check-data``."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairseq_rope.cli.arguments import add_report_arguments, finish
+from fairseq_rope.text.check import CorpusCheck, fix_corpus
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "The exit code is 0 for a usable corpus, whatever the warnings, and else 1."
+    parser.add_argument("source", metavar="SRC")
+    parser.add_argument("target", metavar="TGT")
+    parser.add_argument(
+        "--languages", nargs=2, metavar="XX", help="what SRC and TGT should be, such as en de"
+    )
+    parser.add_argument(
+        "--fix",
+        nargs=2,
+        metavar="OUT",
+        help="write a corpus without these faults: characters mended, faulty pairs dropped",
+    )
+    add_report_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    check = CorpusCheck([args.source, args.target], args.languages)
+    _print_line_counts(check)
+    findings = list(check.findings())
+    for problem, count, first, fatal in findings:
+        print(f"{'ERROR' if fatal else 'warning'}  {count:,} x {problem}; first: {first}")
+    print("usable" if check.usable else "not usable as it is")
+    if args.fix:
+        finish(fix_corpus([args.source, args.target], args.fix), args)
+        return 0
+    return 0 if check.usable else 1
+
+
+def _print_line_counts(check: CorpusCheck) -> None:
+    rows = zip(check.paths, check.lines, check.lines_to_open, check.lines_to_splitlines)
+    for path, lines, to_open, to_splitlines in rows:
+        print(
+            f"{path}: {lines:,} lines end in LF (wc, sacreBLEU, Moses), {to_open:,} in LF or CR "
+            f"(fairseq), {to_splitlines:,} as splitlines counts (subword-nmt)"
+        )

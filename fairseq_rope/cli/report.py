@@ -1,0 +1,15 @@
+"""``fairseq-rope report``."""
+
+from __future__ import annotations
+
+import argparse
+
+from fairseq_rope.text.report import format_reports, read_reports
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="what the steps wrote with --report")
+
+
+def run(args: argparse.Namespace) -> None:
+    print(format_reports(read_reports(args.file)))

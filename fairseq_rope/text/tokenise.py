@@ -1,0 +1,48 @@
+"""Moses's tokenizer.perl and detokenizer.perl, by sacremoses."""
+
+from __future__ import annotations
+
+from sacremoses import MosesDetokenizer, MosesTokenizer
+
+
+class Tokeniser:
+    """Puts spaces between words and punctuation.
+
+    ``split_hyphens`` writes "well-known" as "well @-@ known" (tokenizer.perl -a); ``escape``
+    writes the characters that are special to Moses as entities, an apostrophe as "&apos;".
+    """
+
+    def __init__(self, language: str, split_hyphens: bool = False, escape: bool = True) -> None:
+        self.moses = _FastMosesTokenizer(language)
+        self.split_hyphens, self.escape = split_hyphens, escape
+
+    def __call__(self, line: str) -> str:
+        return self.moses.tokenize(
+            line, aggressive_dash_splits=self.split_hyphens, return_str=True, escape=self.escape
+        )
+
+
+class Detokeniser:
+    """Undoes the tokeniser, entities and "@-@" included, as far as rules can."""
+
+    def __init__(self, language: str) -> None:
+        self.moses = MosesDetokenizer(language)
+
+    def __call__(self, line: str) -> str:
+        return self.moses.detokenize(line.split())
+
+
+class _FastMosesTokenizer(MosesTokenizer):
+    """sacremoses' tokeniser with sets where it searches lists and strings for every word."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__(language)
+        self.NONBREAKING_PREFIXES = frozenset(self.NONBREAKING_PREFIXES)
+        self.NUMERIC_ONLY_PREFIXES = frozenset(self.NUMERIC_ONLY_PREFIXES)
+        self.lower, self.alpha = frozenset(self.IsLower), frozenset(self.IsAlpha)
+
+    def islower(self, text: str) -> bool:
+        return self.lower.issuperset(text)
+
+    def isanyalpha(self, text: str) -> bool:
+        return not self.alpha.isdisjoint(text)
