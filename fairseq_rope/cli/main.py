@@ -26,6 +26,7 @@ SUBCOMMANDS = {
     "dedup": "drop repeated sentence pairs",
     "segment": "learn, apply or undo joint byte-pair encoding",
     "check-data": "say what is wrong with a parallel corpus, and mend it",
+    "score": "score translations: sacreBLEU, tokenised BLEU, compound-split BLEU",
     "report": "print a table of what the steps did",
 }
 """Name and purpose; ``check-data`` stands in ``check_data.py``."""

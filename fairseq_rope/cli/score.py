@@ -1,0 +1,63 @@
+"""``fairseq-rope score``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from fairseq_rope.scoring import FIGURES, paired_bootstrap, read_hypotheses, score, suspicions
+from fairseq_rope.text.lines import read_lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "hypotheses",
+        nargs="+",
+        metavar="HYP",
+        help="detokenised text, or fairseq-generate's output; with several, each is also compared "
+        "with the first by paired bootstrap",
+    )
+    parser.add_argument("--reference", required=True, metavar="REF", help="raw, one line each")
+    parser.add_argument("--source-lang", required=True, metavar="XX")
+    parser.add_argument("--target-lang", required=True, metavar="XX")
+    parser.add_argument(
+        "--figures",
+        nargs="+",
+        choices=FIGURES,
+        help="default: all three for English-German, else sacrebleu and tokenised",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="allow compound-split for any pair of languages"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    pair = (args.source_lang, args.target_lang)
+    figures = _figures(args.figures, pair, args.force)
+    references = list(read_lines(args.reference))
+    systems = {path: read_hypotheses(path) for path in args.hypotheses}
+    _warn(args.reference, references)
+    for path, hypotheses in systems.items():
+        _warn(path, hypotheses)
+        lines = [f"  {figure}" for figure in score(hypotheses, references, pair, figures)]
+        print(path, *lines, sep="\n")
+    if len(systems) > 1:
+        for path, p_value in paired_bootstrap(systems, references, args.target_lang).items():
+            print(f"sacreBLEU of {path} against {args.hypotheses[0]}: p = {p_value:.4f}")
+
+
+def _figures(wanted: Sequence[str] | None, pair: tuple[str, str], force: bool) -> Sequence[str]:
+    if wanted is None:
+        return [name for name in FIGURES if name != "compound-split" or pair == ("en", "de")]
+    if "compound-split" in wanted and pair != ("en", "de") and not force:
+        raise ValueError(
+            f"`--figures compound-split` is made for en-de, but this is {'-'.join(pair)}; "
+            "leave it out, or add `--force` and say so beside the figure"
+        )
+    return wanted
+
+
+def _warn(path: str, lines: Sequence[str]) -> None:
+    for suspicion in suspicions(lines):
+        print(f"score: warning: {path}: {suspicion}", file=sys.stderr)

@@ -1,0 +1,173 @@
+"""Scores of translations, each under a name of its own and with its recipe.
+
+Three BLEUs of one output differ by up to two points. ``FIGURES`` keeps them apart:
+
+- sacrebleu: sacreBLEU's BLEU, chrF2 and TER of the detokenised text, with signatures.
+- tokenised: BLEU of the text after Moses's tokenizer.perl, computed as multi-bleu.perl does.
+- compound-split: the same with hyphenated compounds split, as papers on WMT14 English-German do
+  since Vaswani et al. (2017). It is higher, and made for that pair only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Callable, NamedTuple
+
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.significance import PairedTest
+
+from fairseq_rope.text.lines import PathLike, read_lines
+from fairseq_rope.text.segment.sentencepiece import MARK
+from fairseq_rope.text.tokenise import Tokeniser
+
+COMPOUND = re.compile(r"(\S)-(\S)")
+
+GENERATED = re.compile(r"([HD])-(\d+)\t\S+\t(.*)", re.DOTALL)
+"""A hypothesis in fairseq-generate's output: number, log-probability, text; D is detokenised."""
+
+SPACED_STOP = re.compile(r"\w [.,]( |$)")
+TOKENISED_SHARE = 0.2
+"""Share of lines with a space before a comma or full stop above which a text looks tokenised."""
+
+
+class Figure(NamedTuple):
+    """A score in points (0 to 100, TER also above), never without its recipe."""
+
+    name: str
+    value: float
+    recipe: str
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value:.2f}  [{self.recipe}]"
+
+
+def sacrebleu_figures(
+    hypotheses: Sequence[str], references: Sequence[str], language: str
+) -> list[Figure]:
+    """Return BLEU, chrF2 and TER of detokenised text; for TER less is better."""
+    metrics = {"sacreBLEU": BLEU(trg_lang=language), "chrF2": CHRF(), "TER": TER()}
+    return [
+        Figure(
+            name, metric.corpus_score(hypotheses, [references]).score, str(metric.get_signature())
+        )
+        for name, metric in metrics.items()
+    ]
+
+
+def tokenised_figures(
+    hypotheses: Sequence[str], references: Sequence[str], language: str
+) -> list[Figure]:
+    """Return the BLEU of both texts after Moses's tokeniser (hyphens not split)."""
+    tokenise = Tokeniser(language, escape=False)
+    value, recipe = _multi_bleu(map(tokenise, hypotheses), map(tokenise, references))
+    return [Figure("tokenised BLEU", value, f"{_moses(language)}|{recipe}")]
+
+
+def compound_split_figures(
+    hypotheses: Sequence[str], references: Sequence[str], language: str
+) -> list[Figure]:
+    """Return the tokenised BLEU with the compounds of both sides split."""
+    tokenise = Tokeniser(language, escape=False)
+    sides = [[split_compounds(tokenise(line)) for line in s] for s in (hypotheses, references)]
+    value, recipe = _multi_bleu(*sides)
+    recipe = f"{_moses(language)}|compounds:split|{recipe}"
+    return [Figure("tokenised BLEU, compounds split", value, recipe)]
+
+
+FIGURES: dict[str, Callable[[Sequence[str], Sequence[str], str], list[Figure]]] = {
+    "sacrebleu": sacrebleu_figures,
+    "tokenised": tokenised_figures,
+    "compound-split": compound_split_figures,
+}
+
+
+def split_compounds(line: str) -> str:
+    """Write "a-b" as "a ##AT##-##AT## b", as tensor2tensor's get_ende_bleu.sh does."""
+    return COMPOUND.sub(r"\1 ##AT##-##AT## \2", line)
+
+
+def _multi_bleu(hypotheses: Iterable[str], references: Iterable[str]) -> tuple[float, str]:
+    """Return what multi-bleu.perl computes, by sacrebleu, and sacrebleu's signature for it."""
+    metric = BLEU(tokenize="none", smooth_method="none", force=True)
+    value = metric.corpus_score(list(hypotheses), [list(references)]).score
+    return value, str(metric.get_signature())
+
+
+def _moses(language: str) -> str:
+    return f"moses:{language}|sacremoses:{version('sacremoses')}"
+
+
+def score(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    pair: tuple[str, str],
+    figures: Sequence[str] = ("sacrebleu", "tokenised", "compound-split"),
+) -> list[Figure]:
+    """Return the figures of one system, from detokenised text, one sentence an item.
+
+    ``pair`` holds the source and target language, for example ``("en", "de")``. Raises ValueError
+    if there is not one hypothesis for each reference.
+    """
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(
+            f"there must be one hypothesis for each reference, but there are {len(hypotheses)} "
+            f"hypotheses and {len(references)} references; are both of the same test set, whole?"
+        )
+    return [value for name in figures for value in FIGURES[name](hypotheses, references, pair[1])]
+
+
+def read_hypotheses(path: PathLike) -> list[str]:
+    """Read plain text, or the output of fairseq-generate in any order.
+
+    Of the latter it takes the best hypothesis of each sentence, detokenised (D) where there is one.
+    """
+    lines = list(read_lines(path))
+    by_kind: dict[str, dict[int, str]] = {"D": {}, "H": {}}
+    for match in filter(None, map(GENERATED.fullmatch, lines)):
+        by_kind[match[1]].setdefault(int(match[2]), match[3])
+    by_number = by_kind["D"] or by_kind["H"]
+    if not by_number:
+        return lines
+    missing = sorted(set(range(max(by_number) + 1)) - by_number.keys())
+    if missing:
+        raise ValueError(
+            f"{path}: {len(missing)} sentences are missing, the first is number {missing[0]} (from "
+            "0); generate them too, for example by raising --max-source-positions"
+        )
+    return [by_number[number] for number in range(len(by_number))]
+
+
+def suspicions(lines: Sequence[str]) -> Iterator[str]:
+    """Yield reasons why lines do not look like detokenised text, which a score should be of."""
+    kinds = {
+        "pieces of subword-nmt (@@)": re.compile("@@( |$)"),
+        "pieces of sentencepiece (\u2581)": re.compile(MARK),
+        "entities (such as &apos;)": re.compile("&(apos|quot|amp|lt|gt|#\\d+);"),
+        "<unk>": re.compile("<unk>"),
+    }
+    for kind, pattern in kinds.items():
+        if count := sum(bool(pattern.search(line)) for line in lines):
+            yield f"{kind} on {count} lines"
+    spaced = sum(bool(SPACED_STOP.search(line)) for line in lines)
+    if spaced > TOKENISED_SHARE * len(lines):
+        yield f"a space before a comma or full stop on {spaced} lines: still tokenised?"
+    if blank := sum(not line.strip() for line in lines):
+        yield f"{blank} blank lines"
+
+
+def paired_bootstrap(
+    systems: Mapping[str, Sequence[str]], references: Sequence[str], language: str
+) -> dict[str, float]:
+    """Return by system the p-value of its BLEU difference from the first system.
+
+    sacreBLEU's paired bootstrap resampling (Koehn, 2004) with 1,000 samples.
+    """
+    test = PairedTest(
+        list(systems.items()), {"BLEU": BLEU(trg_lang=language)}, [references], test_type="bs"
+    )
+    _, results = test()
+    return {
+        name: result.p_value for name, result in list(zip(results["System"], results["BLEU"]))[1:]
+    }
