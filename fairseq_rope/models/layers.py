@@ -37,9 +37,9 @@ class TransformerLayer(nn.Module):
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """x + dropout(sublayer(norm(x))) with pre-norm, norm(x + dropout(sublayer(x))) without."""
-        if self.pre_norm:
-            return x + self.dropout_module(sublayer(norm(x)))
-        return norm(x + self.dropout_module(sublayer(x)))
+        y = self.dropout_module(sublayer(norm(x) if self.pre_norm else x))
+        y += x  # in place: nothing else reads what a sublayer's last projection wrote
+        return y if self.pre_norm else norm(y)
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """(B, T, C) -> (B, T, C), each token by itself."""
