@@ -8,6 +8,7 @@ from fairseq.data import Dictionary
 from fairseq.data.data_utils import collate_tokens
 
 from fairseq_rope.models import RoFormerConfig, RoFormerTransformer
+from fairseq_rope.positions import POSITIONS
 
 TINY = {
     f"{side}_{option}": value
@@ -19,6 +20,29 @@ TINY = {
         "attention_heads": 4,
     }.items()
 }
+
+
+# The test matrix: every scheme by its name, and rotary positions with their options.
+SCHEMES = {
+    **{name: {"position": name} for name in POSITIONS},
+    "rotary-half": {"rope_layout": "half"},
+    "rotary-cross": {"rope_cross_attention": True},
+    "rotary-all-options": {
+        "rope_layout": "half",
+        "rope_fraction": 0.5,
+        "rope_values": True,
+        "rope_cross_attention": True,
+        "rope_scaling": "yarn",
+        "rope_scaling_factor": 4.0,
+        "rope_original_positions": 8,
+    },
+}
+
+
+@pytest.fixture(params=SCHEMES)
+def scheme(request):
+    """The options of each position scheme in turn, for build(**scheme)."""
+    return SCHEMES[request.param]
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,343 @@
+"""Position schemes: their numbers, their limits and what they keep between calls."""
+
+import gc
+import math
+
+import pytest
+import reference
+import torch
+from fairseq.modules import LearnedPositionalEmbedding, SinusoidalPositionalEmbedding
+
+from fairseq_rope.positions import POSITIONS, PositionScheme, Stack, token_positions
+from fairseq_rope.positions.learned import Learned
+from fairseq_rope.positions.rotary import Rotary
+from fairseq_rope.positions.sinusoidal import Sinusoidal
+from fairseq_rope.rotation import SCALINGS, RotaryScaling
+
+PAD = 1
+PADDED = torch.tensor([[5, 6, 7, 8, 2], [PAD, PAD, 5, 6, 2], [5, 6, 2, PAD, PAD], [PAD] * 5])
+
+
+def phases(scheme, places):
+    return scheme(places)[0].phases
+
+
+# Places
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 2, 3], [0, 2], [1], [3]])
+def test_places_count_the_tokens_of_a_row_whatever_its_padding(rows):
+    tokens = PADDED[rows]
+    places = token_positions(tokens, PAD).expand_as(tokens)
+    for row, found in zip(tokens.tolist(), places.tolist()):
+        wanted = reference.token_positions(row, PAD)
+        assert [p for p, w in zip(found, wanted) if w is not None] == [
+            w for w in wanted if w is not None
+        ]
+        assert min(found) >= 0
+
+
+def test_rows_share_one_numbering_where_none_begins_with_padding():
+    assert token_positions(PADDED[[0, 2]], PAD).tolist() == [[0, 1, 2, 3, 4]]
+
+
+# Absolute schemes
+
+
+@pytest.mark.parametrize("width", [4, 7, 32])
+def test_sinusoids_equal_the_formula_in_float64(width):
+    places = torch.tensor([[0, 1, 2, 50, 3], [1000, 3000, 0, 1, 2]])
+    added = Sinusoidal(2, PAD).embed(torch.zeros(2, 5, width, dtype=torch.float64), places)
+    for row, found in zip(places.tolist(), added):
+        wanted = torch.stack([reference.sinusoid(place, width, PAD) for place in row])
+        torch.testing.assert_close(found, wanted, atol=1e-3, rtol=0)
+        near = [place <= 50 for place in row]
+        torch.testing.assert_close(found[near], wanted[near], atol=1e-5, rtol=0)
+
+
+def test_sinusoids_equal_fairseq_s():
+    stock = SinusoidalPositionalEmbedding(32, PAD, init_size=16)
+    tokens = PADDED[:3]
+    added = Sinusoidal(2, PAD).embed(torch.zeros(3, 5, 32), token_positions(tokens, PAD))
+    visible = tokens.ne(PAD)
+    torch.testing.assert_close(added[visible], stock(tokens)[visible], atol=1e-6, rtol=0)
+
+
+def test_learned_positions_are_numbered_as_fairseq_numbers_them():
+    stock = LearnedPositionalEmbedding(5 + PAD + 1, 32, PAD)
+    ours = Learned(Stack("encoder", 32, 4, 2, PAD, max_positions=5))
+    assert ours.weight.shape == stock.weight.shape
+    ours.load_state_dict(stock.state_dict())
+    tokens = PADDED[:3]
+    added = ours.embed(torch.zeros(3, 5, 32), token_positions(tokens, PAD))
+    visible = tokens.ne(PAD)
+    assert torch.equal(added[visible], stock(tokens)[visible])
+
+
+def test_learned_positions_are_drawn_as_fairseq_draws_them():
+    weight = Learned(Stack("encoder", 64, 4, 2, PAD, max_positions=500)).weight
+    assert not weight[PAD].any()
+    assert float(weight[PAD + 1 :].detach().std()) == pytest.approx(64**-0.5, rel=0.05)
+    assert float(weight[PAD + 1 :].detach().mean()) == pytest.approx(0, abs=0.005)
+
+
+# Rotary positions
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "half"])
+def test_rotary_turns_each_token_by_its_own_place(layout):
+    """Per row, per head, along time and not along heads."""
+    scheme = Rotary(1, 8, layout=layout)
+    places = torch.tensor([[0, 1, 2, 3, 4], [0, 0, 0, 1, 2]])
+    x = torch.randn(2, 3, 5, 8, dtype=torch.float64)
+    turned = scheme(places)[0].rotate(x)
+    for row in range(2):
+        for head in range(3):
+            wanted = reference.rotate(
+                x[row, head], places[row].tolist(), reference.frequencies(8), layout
+            )
+            torch.testing.assert_close(turned[row, head], wanted, atol=1e-5, rtol=0)
+
+
+def test_values_turn_only_when_asked_and_only_yarn_scales_queries():
+    places, x = torch.arange(5)[None], torch.randn(1, 2, 5, 8)
+    plain = Rotary(1, 8)(places)[0]
+    assert torch.equal(plain.value(x), x)
+    assert torch.equal(plain.query(x), x)
+    assert torch.equal(plain.key(x), x)
+    turned = Rotary(1, 8, values=True)(places)[0]
+    assert torch.equal(turned.value(x), turned.rotate(x))
+    yarn = Rotary(1, 8, scaling=RotaryScaling("yarn", 4.0))(places)[0]
+    torch.testing.assert_close(yarn.query(x), x * (0.1 * math.log(4) + 1) ** 2)
+
+
+def test_layers_share_one_table():
+    positions = Rotary(3, 8)(torch.arange(5)[None])
+    assert len(positions) == 3
+    assert len({id(position.phases) for position in positions}) == 1
+
+
+def test_a_scheme_is_asked_once_per_stack_and_pass(build, sentences, collate, scheme, monkeypatch):
+    model, tokens = build(**scheme), collate(sentences(3))
+    asked = []
+    kind = type(model.encoder.embed_positions)
+    forward = kind.forward
+    monkeypatch.setattr(kind, "forward", lambda *args: asked.append(1) or forward(*args))
+    model(tokens, None, tokens)
+    assert len(asked) == (3 if scheme.get("rope_cross_attention") else 2)
+
+
+def test_rotary_keeps_nothing_in_the_model(build):
+    plain, rotary = build(position="none").state_dict(), build().state_dict()
+    assert {name: value.shape for name, value in rotary.items() if name != "position_settings"} == {
+        name: value.shape for name, value in plain.items() if name != "position_settings"
+    }
+    scheme = Rotary(2, 8)
+    scheme(torch.arange(5)[None])
+    assert not list(scheme.buffers()) + list(scheme.parameters())
+    assert not any(torch.is_tensor(value) for value in vars(scheme).values())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_table_of_a_reduced_model_is_that_of_float32(dtype):
+    places = torch.tensor([[257, 258, 2049, 2050, 1000]])
+    table = phases(Rotary(1, 64).to(dtype), places)
+    assert torch.equal(table, phases(Rotary(1, 64), places))
+    assert not torch.equal(table[..., 0, :], table[..., 1, :])
+    assert not torch.equal(table[..., 2, :], table[..., 3, :])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_autocast_does_not_reach_the_table(dtype):
+    places = torch.arange(3000)[None]
+    with torch.autocast("cpu", dtype):
+        inside = phases(Rotary(1, 64), places)
+    assert torch.equal(inside, phases(Rotary(1, 64), places))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_casting_a_model_there_and_back_leaves_no_trace(build, sentences, collate, scheme, dtype):
+    """Weights that the reduced type can hold, so that all that could be lost is in tables."""
+    tokens = collate(sentences(3))
+    model = build(**scheme).to(dtype).float()
+    wanted = model(tokens, None, tokens)[0]
+    after_a_pass = model.to(dtype).float()(tokens, None, tokens)[0]
+    before_any = build(**scheme).to(dtype).float().to(dtype).float()(tokens, None, tokens)[0]
+    assert torch.equal(after_a_pass, wanted)
+    assert torch.equal(before_any, wanted)
+
+
+def test_tables_carry_no_history_from_one_training_step_to_the_next(
+    build, sentences, collate, scheme
+):
+    model, tokens = build(**scheme).train(), collate(sentences(3))
+    for _ in range(2):
+        model.zero_grad()
+        model(tokens, None, tokens)[0].square().mean().backward()
+    gradients = [weight.grad.abs().sum() for weight in model.parameters()]
+    assert all(gradient > 0 for gradient in gradients)
+
+
+def test_memory_stays_flat_over_two_hundred_lengths(build, scheme):
+    def held():
+        gc.collect()
+        return sum(x.nbytes for x in gc.get_objects() if issubclass(type(x), torch.Tensor))
+
+    model = build(**scheme)
+    with torch.no_grad():
+        model(torch.full((1, 5), 7), None, torch.full((1, 5), 7))
+        before = held()
+        for length in range(1, 201):
+            places = torch.arange(length)[None]
+            x = model.encoder.embed_positions.embed(torch.zeros(1, length, 32), places)
+            assert len(model.encoder.embed_positions(places)) == 2
+        del x, places
+    assert held() == before
+
+
+@pytest.mark.parametrize("method", SCALINGS)
+def test_scaling_does_not_remember_a_long_request(build, method):
+    model = build(rope_scaling=method, rope_scaling_factor=4.0, rope_original_positions=8)
+    short, long = torch.randint(4, 24, (2, 6)), torch.randint(4, 24, (2, 60))
+    first = model(short, None, short)[0]
+    model(long, None, long)
+    assert torch.equal(model(short, None, short)[0], first)
+
+
+def test_weights_convert_between_layouts(build, sentences, collate):
+    """Rows of the projections change places, biases with them; the logits stay."""
+    tokens = collate(sentences(5))
+    for options, width in (({}, 8), ({"rope_fraction": 0.5, "rope_cross_attention": True}, 4)):
+        model = build(**options)
+        half = build(seed=2, rope_layout="half", **options)
+        weights = {k: v for k, v in model.state_dict().items() if k != "position_settings"}
+        half.load_state_dict(weights)
+        wanted = model(tokens, None, tokens)[0]
+        assert (half(tokens, None, tokens)[0] - wanted).abs().max() > 0.1
+        half.load_state_dict(reference.interleaved_to_half(weights, heads=4, width=width))
+        torch.testing.assert_close(half(tokens, None, tokens)[0], wanted, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "changed, option",
+    [
+        ({"rope_layout": "half"}, "rope_layout"),
+        ({"rope_fraction": 0.5}, "rope_fraction"),
+        ({"rope_values": True}, "rope_values"),
+        ({"rope_cross_attention": True}, "rope_cross_attention"),
+        ({"position": "sinusoidal"}, "position"),
+        ({"position": "none"}, "position"),
+    ],
+)
+def test_a_checkpoint_of_other_positions_is_refused_by_name(build, changed, option):
+    with pytest.raises(ValueError, match=f"the checkpoint was trained with `{option}`="):
+        build(**changed).load_state_dict(build().state_dict())
+    with pytest.raises(ValueError, match=f"the checkpoint was trained with `{option}`="):
+        build().load_state_dict(build(**changed).state_dict())
+
+
+def test_base_and_scaling_may_change_after_training(build):
+    build(rope_scaling="yarn", rope_scaling_factor=2.0).load_state_dict(build().state_dict())
+    build(rope_base=500.0).load_state_dict(build().state_dict())
+
+
+# Length
+
+
+@pytest.mark.parametrize("length", [7, 8, 9, 24])
+def test_no_scheme_but_the_learned_one_has_a_length_limit(build, scheme, length):
+    model = build(**scheme, max_source_positions=8, max_target_positions=8)
+    tokens = torch.arange(length)[None] % 20 + 4
+    if scheme.get("position") == "learned" and length > 8:
+        with pytest.raises(ValueError, match=rf"{length} tokens .*`max_source_positions`=8"):
+            model.encoder(tokens)
+        return
+    longer = model(tokens, None, tokens)[0]
+    assert torch.isfinite(longer).all()
+    # What stands behind a token does not change what was said before it: nothing is clipped.
+    shorter = model(tokens, None, tokens[:, :-1])[0]
+    torch.testing.assert_close(longer[:, :-1], shorter, atol=1e-5, rtol=0)
+
+
+def test_only_learned_positions_tell_fairseq_of_a_limit(build, scheme):
+    model = build(**scheme, max_source_positions=8, max_target_positions=9)
+    limits = model.max_positions()
+    learned = scheme.get("position") == "learned"
+    assert limits == (8, 9) if learned else min(limits) >= 10**6
+
+
+def test_a_target_past_the_learned_table_names_its_own_option(build):
+    model = build(position="learned", max_target_positions=8)
+    tokens = torch.full((1, 9), 7)
+    with pytest.raises(ValueError, match=r"9 tokens .*`max_target_positions`=8"):
+        model(tokens, None, tokens)
+
+
+@pytest.mark.parametrize("position", [name for name in POSITIONS if name != "learned"])
+def test_a_source_of_three_thousand_tokens(build, position):
+    """Padding before it changes nothing, and its order counts to the end."""
+    model = build(position=position, encoder_layers=1, max_source_positions=64)
+    tokens = torch.randint(4, 24, (1, 3000))
+    with torch.no_grad():
+        plain = model.encoder(tokens)["encoder_out"][0]
+        padded = model.encoder(torch.nn.functional.pad(tokens, (5, 0), value=PAD))["encoder_out"][0]
+        backwards = model.encoder(tokens.flip(1))["encoder_out"][0].flip(0)
+    assert torch.isfinite(plain).all()
+    torch.testing.assert_close(padded[5:], plain, atol=1e-4, rtol=0)
+    difference = (backwards - plain)[-100:].abs().max()
+    assert difference < 1e-5 if position == "none" else difference > 0.1
+
+
+def test_without_positions_the_encoder_is_blind_to_order(build):
+    model = build(position="none")
+    tokens = torch.tensor([[4, 5, 6, 7, 8, 2]])
+    order = [3, 1, 4, 0, 2, 5]
+    plain = model.encoder(tokens)["encoder_out"][0]
+    mixed = model.encoder(tokens[:, order])["encoder_out"][0]
+    torch.testing.assert_close(mixed, plain[order], atol=1e-5, rtol=0)
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"position": "xpos"}, r"`position` must be one of rotary, .*none, but is 'xpos'"),
+        ({"attention": "flash"}, r"`attention` must be one of softmax.*, but is 'flash'"),
+        (
+            {"encoder_embed_dim": 36},
+            r"even head size.*`encoder_embed_dim`=36.*`encoder_attention_heads`=4.*gives 9.*=40",
+        ),
+        ({"decoder_embed_dim": 36}, r"`decoder_embed_dim`=36 .*decoder_embed_dim=40"),
+        ({"encoder_attention_heads": 5}, r"`encoder_embed_dim`=32 must be a multiple .*=5.* 30"),
+        ({"rope_fraction": 0.4}, r"`rope_fraction`=0.4 of a head of 8 gives 3.2 .* 0.5 \(4"),
+        ({"rope_fraction": 0.375}, r"`rope_fraction`=0.375 .* gives 3 .*nearest fraction is"),
+        ({"rope_fraction": 0.0}, r"`rope_fraction` must be above 0 and at most 1, but is 0.0"),
+        ({"rope_fraction": 1.5}, r"`rope_fraction` must be above 0 and at most 1, but is 1.5"),
+        ({"rope_layout": "neox"}, r"`rope_layout` must be one of .*, but is 'neox'"),
+        ({"rope_base": 1.0}, r"`rope_base` must be above 1, but is 1.0"),
+        ({"rope_scaling": "yarn"}, r"`rope_scaling`='yarn' needs `rope_scaling_factor`"),
+        ({"rope_scaling_factor": 4.0}, r"`rope_scaling_factor`=4.0 has no effect"),
+        ({"rope_scaling": "dynamic", "rope_scaling_factor": 2.0}, r"'dynamic'.*must be one of"),
+        (
+            {"rope_scaling": "linear", "rope_scaling_factor": 0.5},
+            r"rope_scaling_factor=0.5.*least 1",
+        ),
+        (
+            {"position": "none", "rope_cross_attention": True},
+            r"`rope_cross_attention`=True needs `position`='rotary', but position is 'none'",
+        ),
+        (
+            {"position": "sinusoidal", "rope_scaling": "ntk", "rope_scaling_factor": 2.0},
+            r"`rope_scaling`=ntk needs `position`='rotary'",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_with_a_remedy(build, options, message):
+    with pytest.raises(ValueError, match=message):
+        build(**options)
+
+
+def test_the_scheme_none_is_the_contract_itself():
+    assert POSITIONS["none"] is PositionScheme
