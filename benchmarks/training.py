@@ -20,7 +20,9 @@ from .pairs import MODELS, SIZES, Vocabulary, alternate, batch, build, vocabular
 LENGTHS = (12, 20, 28, 40, 64)
 
 
-def trainer(name: str, size: str, task: Vocabulary, options: argparse.Namespace) -> Callable[[], int]:
+def trainer(
+    name: str, size: str, task: Vocabulary, options: argparse.Namespace
+) -> Callable[[], int]:
     """What trains one model over all batches and returns the number of target tokens."""
     device = torch.device(options.device)
     model = build(name, size, task).to(device).train()

@@ -3,7 +3,7 @@
 RoFormer (Su et al. 2021, arXiv 2104.09864) writes a token's place into attention by turning
 the query and the key instead of adding a vector to the embedding. Split a head of width d into
 d/2 pairs of numbers and read each pair as one complex number. At place m, pair i is multiplied
-by a unit complex number (eq. 13; eq. 15 is the same written with real matrices):
+by a unit complex number (eq. 12; eqs. 13 and 15 are the same with real matrices):
 
     x_i  ->  x_i * exp(1j * m * theta_i),        theta_i = base ** (-2i / d)
 
@@ -141,11 +141,13 @@ class RotaryScaling:
         if not self.factor >= 1:
             raise ValueError(f"`factor` must be at least 1, but is {self.factor}.")
         if self.original_positions < 1:
-            raise ValueError(f"`original_positions` must be >= 1, but is {self.original_positions}.")
+            raise ValueError(
+                f"`original_positions` must be >= 1, but is {self.original_positions}."
+            )
 
     @property
     def logit_scale(self) -> float:
-        """What attention scores are multiplied by: 1/t of YaRN eq. 15, sqrt(1/t) = 0.1 ln(s) + 1."""
+        """What scores are multiplied by: 1/t of YaRN section 3.4, sqrt(1/t) = 0.1 ln(s) + 1."""
         return (0.1 * math.log(self.factor) + 1.0) ** 2 if self.method == "yarn" else 1.0
 
 
@@ -157,19 +159,19 @@ def _frequencies(dim: int, base: float, device: Optional[torch.device]) -> Tenso
 def _linear(
     dim: int, base: float, scaling: RotaryScaling, device: Optional[torch.device]
 ) -> Tensor:
-    """Position interpolation (Chen et al. 2023, arXiv 2306.15595, eq. 4): place / factor."""
+    """Position interpolation (Chen et al. 2023, arXiv 2306.15595): place / factor."""
     return _frequencies(dim, base, device) / scaling.factor
 
 
 def _ntk(dim: int, base: float, scaling: RotaryScaling, device: Optional[torch.device]) -> Tensor:
-    """"NTK-aware": a larger base, so that the slowest pair alone is stretched by the factor."""
+    """ "NTK-aware": a larger base, so that the slowest pair alone is stretched by the factor."""
     if dim == 2:
         raise ValueError("ntk scaling needs at least 4 rotated dimensions, but there are 2.")
     return _frequencies(dim, base * scaling.factor ** (dim / (dim - 2)), device)
 
 
 def _yarn(dim: int, base: float, scaling: RotaryScaling, device: Optional[torch.device]) -> Tensor:
-    """"NTK-by-parts" of YaRN (Peng et al. 2023, arXiv 2309.00071, section 3.2).
+    """ "NTK-by-parts" of YaRN (Peng et al. 2023, arXiv 2309.00071, section 3.2).
 
     Pairs that turn more than 32 times within the trained length keep their frequency, pairs that
     turn less than once are divided by the factor, those between are mixed by a linear ramp.
@@ -182,6 +184,8 @@ def _yarn(dim: int, base: float, scaling: RotaryScaling, device: Optional[torch.
     return stretched + keep * (frequencies - stretched)
 
 
-SCALINGS: dict[
-    str, Callable[[int, float, RotaryScaling, Optional[torch.device]], Tensor]
-] = {"linear": _linear, "ntk": _ntk, "yarn": _yarn}
+SCALINGS: dict[str, Callable[[int, float, RotaryScaling, Optional[torch.device]], Tensor]] = {
+    "linear": _linear,
+    "ntk": _ntk,
+    "yarn": _yarn,
+}

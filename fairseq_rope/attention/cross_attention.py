@@ -79,7 +79,7 @@ class CrossAttention(MultiheadAttention):
         return self.out_proj(merge_heads(out.values)), out.weights
 
     def hypotheses(self, incremental_state: IncrementalState) -> Optional[int]:
-        """How many rows of the target share one cached row of the source; None before the first step."""
+        """How many rows of the target share a cached row of the source; None before any step."""
         return self._get_input_buffer(incremental_state).get("hypotheses")
 
     def reorder_incremental_state(

@@ -33,7 +33,7 @@ class AttentionMask:
 
     @property
     def is_triangle(self) -> bool:
-        """The mask is the plain lower triangle of T = S tokens, which fused kernels know by name."""
+        """The mask is the plain lower triangle of T = S tokens, which fused kernels know."""
         square = self.query_places.size(1) == self.key_places.size(1)
         return self.causal and square and self.key_padding is None
 

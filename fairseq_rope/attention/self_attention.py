@@ -38,7 +38,7 @@ class SelfAttention(MultiheadAttention):
         mask: AttentionMask,
         incremental_state: IncrementalState = None,
     ) -> Tensor:
-        """(B, T, C) new tokens -> (B, T, C). With a state, earlier tokens are seen from its cache."""
+        """(B, T, C) new tokens -> (B, T, C). With a state, its earlier tokens are seen too."""
         q = position.query(split_heads(self.q_proj(x), self.num_heads))
         k = position.key(split_heads(self.k_proj(x), self.num_heads))
         v = position.value(split_heads(self.v_proj(x), self.num_heads))
@@ -47,6 +47,16 @@ class SelfAttention(MultiheadAttention):
         if incremental_state is not None:
             self._set_input_buffer(incremental_state, out.state)
         return self.out_proj(merge_heads(out.values))
+
+    def reorder_incremental_state(
+        self, incremental_state: IncrementalState, new_order: Tensor
+    ) -> IncrementalState:
+        """Note which rows go on; the next step takes them as it copies the cache in any case."""
+        state = self._get_input_buffer(incremental_state)
+        if state:
+            rows = state.get("rows")
+            state["rows"] = new_order if rows is None else rows.index_select(0, new_order)
+        return incremental_state
 
     def cached_length(self, incremental_state: IncrementalState) -> int:
         """How many tokens the cache has seen."""

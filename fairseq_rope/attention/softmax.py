@@ -31,9 +31,10 @@ class SoftmaxKernel(AttentionKernel):
     ) -> KernelOutput:
         q = query_position.rotate(q)
         if k is not None and v is not None:
-            k = _append(state.get("prev_key"), key_position.rotate(k))
-            v = _append(state.get("prev_value"), v)
-            state = {**state, "prev_key": k, "prev_value": v}
+            rows = state.get("rows")
+            k = _append(state.get("prev_key"), key_position.rotate(k), rows)
+            v = _append(state.get("prev_value"), v, rows)
+            state = {**state, "prev_key": k, "prev_value": v, "rows": None}
         k, v = state["prev_key"], state["prev_value"]
         bias = query_position.bias(mask.query_places, mask.key_places)
         hypotheses = q.size(0) // k.size(0)
@@ -42,7 +43,9 @@ class SoftmaxKernel(AttentionKernel):
                 raise ValueError("a score bias cannot be used where hypotheses share their keys.")
             q = _fold(q, hypotheses)
         if need_weights:
-            values, weights = _attend_with_weights(q, k, v, _added_to_scores(bias, mask, q), dropout)
+            values, weights = _attend_with_weights(
+                q, k, v, _added_to_scores(bias, mask, q), dropout
+            )
             return KernelOutput(_unfold(values, hypotheses), state, _unfold(weights, hypotheses))
         triangle = mask.is_triangle and bias is None
         added = None if triangle else _added_to_scores(bias, mask, q)
@@ -50,9 +53,17 @@ class SoftmaxKernel(AttentionKernel):
         return KernelOutput(_unfold(values, hypotheses), state)
 
 
-def _append(past: Optional[Tensor], new: Tensor) -> Tensor:
-    """(B, H, S, D) remembered and (B, H, N, D) new -> (B, H, S + N, D)."""
-    return new if past is None else torch.cat((past, new), dim=2)
+def _append(past: Optional[Tensor], new: Tensor, rows: Optional[Tensor]) -> Tensor:
+    """`rows` of (A, H, S, D) remembered, then (B, H, N, D) new -> (B, H, S + N, D)."""
+    if past is None:
+        return new
+    if rows is None or past.requires_grad:
+        return torch.cat((past if rows is None else past[rows], new), dim=2)
+    length = past.size(2)
+    grown = new.new_empty(new.size(0), new.size(1), length + new.size(2), new.size(3))
+    torch.index_select(past, 0, rows, out=grown[:, :, :length])
+    grown[:, :, length:] = new
+    return grown
 
 
 def _fold(x: Tensor, hypotheses: int) -> Tensor:
@@ -66,7 +77,7 @@ def _unfold(x: Tensor, hypotheses: int) -> Tensor:
 
 
 def _added_to_scores(bias: Optional[Tensor], mask: AttentionMask, q: Tensor) -> Optional[Tensor]:
-    """The scheme's bias with -inf where a query may not look; the bool mask where there is no bias."""
+    """The bias with -inf where a query may not look; without a bias, the bool mask."""
     if bias is None or mask.visible is None:
         return mask.visible if bias is None else bias.to(q.dtype)
     return bias.to(q.dtype).masked_fill(~mask.visible, float("-inf"))

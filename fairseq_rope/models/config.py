@@ -18,7 +18,7 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
 
 @dataclass
 class RoFormerConfig(FairseqDataclass):
-    """Options of `--arch roformer_transformer`; the defaults are Transformer base (Vaswani et al.)."""
+    """Options of `--arch roformer_transformer`; the defaults are those of Transformer base."""
 
     position: ChoiceEnum(list(POSITIONS)) = option("rotary", "how attention knows word order")
     attention: ChoiceEnum(list(KERNELS)) = option("softmax", "what computes attention")

@@ -1,6 +1,7 @@
 """The decoder."""
 
-from typing import Any, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional
 
 import torch
 from fairseq.models import FairseqIncrementalDecoder
@@ -136,7 +137,7 @@ class Decoder(TransformerStack, FairseqIncrementalDecoder):
     def _target_padding(
         self, tokens: Tensor, places: Tensor, full_context: bool
     ) -> Optional[Tensor]:
-        """Padding after the sentence is hidden by causality; only padding before it needs a mask."""
+        """Causality hides padding after the sentence; only padding before it needs a mask."""
         causal_hides_it = places.size(0) == 1 and not full_context
         return None if causal_hides_it else tokens.eq(self.padding_idx)
 

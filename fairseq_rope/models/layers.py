@@ -31,9 +31,7 @@ class TransformerLayer(nn.Module):
         self.activation = utils.get_activation_fn(str(config.activation_fn))
         name = type(self).__name__
         self.dropout_module = FairseqDropout(config.dropout, module_name=name)
-        self.activation_dropout_module = FairseqDropout(
-            config.activation_dropout, module_name=name
-        )
+        self.activation_dropout_module = FairseqDropout(config.activation_dropout, module_name=name)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """x + dropout(sublayer(norm(x))) with pre-norm, norm(x + dropout(sublayer(x))) without."""
@@ -47,7 +45,7 @@ class TransformerLayer(nn.Module):
 
 
 class EncoderLayer(TransformerLayer):
-    """Self-attention, then feed-forward. Parameter names and initialisation are fairseq's."""
+    """Self-attention, then feed-forward; parameters named and drawn as fairseq does."""
 
     def __init__(self, config: RoFormerConfig) -> None:
         super().__init__(
@@ -60,14 +58,12 @@ class EncoderLayer(TransformerLayer):
 
     def forward(self, x: Tensor, position: AttentionPosition, mask: AttentionMask) -> Tensor:
         """(B, S, C) -> (B, S, C)."""
-        x = self.residual(
-            x, self.self_attn_layer_norm, lambda y: self.self_attn(y, position, mask)
-        )
+        x = self.residual(x, self.self_attn_layer_norm, lambda y: self.self_attn(y, position, mask))
         return self.residual(x, self.final_layer_norm, self.feed_forward)
 
 
 class DecoderLayer(TransformerLayer):
-    """Self-attention, attention to the source, feed-forward. Names and initialisation are fairseq's."""
+    """Self-attention, attention to the source, feed-forward; named and drawn as fairseq does."""
 
     def __init__(self, config: RoFormerConfig) -> None:
         super().__init__(
@@ -97,7 +93,7 @@ class DecoderLayer(TransformerLayer):
         incremental_state: IncrementalState = None,
         need_weights: bool = False,
     ) -> tuple[Tensor, Optional[Tensor]]:
-        """(B, T, C) target and (B/n, S, C') source -> (B, T, C), and (B, H, T, S) weights if asked."""
+        """(B, T, C) target, (B/n, S, C') source -> (B, T, C), and (B, H, T, S) weights if asked."""
         weights = None
 
         def attend_source(y: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""`--arch roformer_transformer`: an encoder-decoder whose way of knowing word order is an option."""
+"""`--arch roformer_transformer`: an encoder-decoder that is told how to know word order."""
 
 import json
 import logging
@@ -20,6 +20,8 @@ from .decoder import Decoder
 from .encoder import Encoder
 
 logger = logging.getLogger(__name__)
+
+FOREIGN_BUFFERS = {"inv_freq", "cos_cached", "sin_cached", "freqs", "_float_tensor", "weights"}
 
 
 @register_model("roformer_transformer", dataclass=RoFormerConfig)
@@ -44,7 +46,7 @@ class RoFormerTransformer(FairseqEncoderDecoderModel):
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "RoFormerTransformer":
-        """Build the model for a task's dictionaries; cfg may lack options added since it was saved."""
+        """Build the model for a task's dictionaries; cfg may lack options newer than itself."""
         config = RoFormerConfig.from_namespace(cfg)
         for side in ("encoder", "decoder"):
             kept = getattr(config, f"{side}_layers_to_keep")
@@ -87,12 +89,11 @@ class RoFormerTransformer(FairseqEncoderDecoderModel):
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """Accept checkpoints of fairseq's transformer, and refuse those of another scheme."""
         super().upgrade_state_dict_named(state_dict, name)
-        found = _found_settings(state_dict)
+        _drop_foreign_buffers(state_dict)
         own = position_settings(self.cfg)
-        if found is None:
-            logger.info("the checkpoint does not name its position scheme; it is read as %s", own)
-        for option in own if found is not None else ():
-            if found.get(option, own[option]) != own[option]:
+        found = _found_settings(state_dict, own)
+        for option in own:
+            if found[option] != own[option]:
                 raise ValueError(
                     f"the checkpoint was trained with `{option}`={found[option]!r}, but the model "
                     f"has {own[option]!r}; its weights mean nothing there. Leave the option out at "
@@ -135,18 +136,26 @@ def _to_tensor(settings: dict[str, Any]) -> Tensor:
     return torch.tensor(list(json.dumps(settings).encode()), dtype=torch.int64)
 
 
-def _found_settings(state_dict: dict[str, Tensor]) -> Optional[dict[str, Any]]:
-    """Take from a checkpoint what it says of its positions; fairseq's own have other signs of it."""
+def _found_settings(state_dict: dict[str, Tensor], own: dict[str, Any]) -> dict[str, Any]:
+    """Take from a checkpoint what it says of its positions; the unsaid is taken as ours."""
     stored = state_dict.pop("position_settings", None)
-    version = [state_dict.pop(f"{side}.version", None) for side in ("encoder", "decoder")]
-    for side in ("encoder", "decoder"):
-        state_dict.pop(f"{side}.embed_positions._float_tensor", None)
+    of_fairseq = [state_dict.pop(f"{side}.version", None) for side in ("encoder", "decoder")]
     if stored is not None:
-        return json.loads(bytes(stored.tolist()))
-    if version[0] is not None:
-        learned = "encoder.embed_positions.weight" in state_dict
-        return {"position": "learned" if learned else "sinusoidal"}
-    return None
+        return {**own, **json.loads(bytes(stored.tolist()))}
+    if of_fairseq[0] is None:
+        logger.info("the checkpoint does not name its position scheme; it is read as %s", own)
+        return own
+    if "encoder.embed_positions.weight" in state_dict:
+        return {**own, "position": "learned"}
+    # Without a table of positions, fairseq's transformer had sinusoids or nothing.
+    return {**own, "position": "none" if own["position"] == "none" else "sinusoidal"}
+
+
+def _drop_foreign_buffers(state_dict: dict[str, Tensor]) -> None:
+    """Forget tables that other code saved and that are computed here, with a note of each."""
+    for key in [key for key in state_dict if key.rsplit(".", 1)[-1] in FOREIGN_BUFFERS]:
+        del state_dict[key]
+        logger.info("the checkpoint's %s is not needed: it is computed, not loaded", key)
 
 
 def _register_architecture(name: str, defaults: dict[str, Any]) -> None:

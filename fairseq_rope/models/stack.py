@@ -1,7 +1,8 @@
 """What encoder and decoder share: embeddings, position scheme and a run of layers."""
 
 import math
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from fairseq.modules import LayerNorm
@@ -53,7 +54,7 @@ class TransformerStack(nn.Module):
         return self.dropout_module(x)
 
     def kept_layers(self) -> Iterator[int]:
-        """The layers to run: all, but for those that LayerDrop (arXiv 1909.11556) skips in training."""
+        """The layers to run: all but those that LayerDrop (arXiv 1909.11556) skips in training."""
         for index in range(len(self.layers)):
             if not (self.training and self.layerdrop and torch.rand(()) < self.layerdrop):
                 yield index

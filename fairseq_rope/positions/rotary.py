@@ -1,6 +1,7 @@
 """Rotary positions (RoFormer, arXiv 2104.09864)."""
 
-from typing import Any, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, Optional
 
 from torch import Tensor
 
@@ -136,4 +137,6 @@ def _scaling(config: Any) -> Optional[RotaryScaling]:
     try:
         return RotaryScaling(method, float(factor), int(config.rope_original_positions))
     except ValueError as error:
-        raise ValueError(f"rope_scaling={method!r}, rope_scaling_factor={factor}: {error}") from None
+        raise ValueError(
+            f"rope_scaling={method!r}, rope_scaling_factor={factor}: {error}"
+        ) from None

@@ -9,7 +9,8 @@ A scheme may act at four points, and does nothing at those it does not name:
     AttentionPosition.bias       added to the attention scores
 """
 
-from typing import Any, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional
 
 from torch import Tensor, nn
 
@@ -82,7 +83,7 @@ class PositionScheme(nn.Module):
 
     @property
     def max_positions(self) -> Optional[int]:
-        """The longest sequence in tokens that the scheme can number; None where nothing limits it."""
+        """The longest sequence in tokens that the scheme can number; None for no limit."""
         return None
 
     def embed(self, x: Tensor, places: Tensor) -> Tensor:
