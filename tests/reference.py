@@ -66,10 +66,14 @@ def sinusoid(place, dim, padding_idx):
 def attention(q, k, v, visible, bias=None):
     """One head of one sentence: (T, D), (S, D), (S, D), visible[t][s] -> (T, D) and (T, S).
 
-    A query that sees no key belongs to padding; its row is returned as nan, for nobody to read.
+    A query that sees no key belongs to padding, and nobody reads its row of zeros.
     """
     values, all_weights = [], []
     for t in range(q.size(0)):
+        if not any(visible[t]):
+            values.append(torch.zeros_like(v[0]))
+            all_weights.append(torch.zeros_like(k[:, 0]))
+            continue
         exponentials = []
         for s in range(k.size(0)):
             score = q[t] @ k[s] / math.sqrt(q.size(1)) + (0 if bias is None else bias[t][s])
