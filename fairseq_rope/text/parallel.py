@@ -30,8 +30,10 @@ def map_lines(
     start = list(islice(batches, 2))
     workers = workers or len(os.sched_getaffinity(0))
     if workers == 1 or len(start) < 2:
-        return map(function, chain.from_iterable(chain(start, batches)))
-    return chain.from_iterable(_map_batches(function, chain(start, batches), workers))
+        yield from map(function, chain.from_iterable(chain(start, batches)))
+        return
+    for results in _map_batches(function, chain(start, batches), workers):
+        yield from results
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:

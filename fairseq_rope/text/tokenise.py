@@ -17,9 +17,11 @@ class Tokeniser:
         self.split_hyphens, self.escape = split_hyphens, escape
 
     def __call__(self, line: str) -> str:
-        return self.moses.tokenize(
+        tokens = self.moses.tokenize(
             line, aggressive_dash_splits=self.split_hyphens, return_str=True, escape=self.escape
         )
+        # Moses leaves a space after a closing quote at the end.
+        return tokens.rstrip(" ")
 
 
 class Detokeniser:

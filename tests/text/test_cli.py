@@ -1,0 +1,46 @@
+"""The command as a whole."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from fairseq_rope.cli.main import SUBCOMMANDS
+
+from .conftest import ROOT
+
+
+def test_help_lists_every_subcommand(cli):
+    out = cli("--help").stdout.decode()
+    assert all(name in out for name in SUBCOMMANDS)
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_every_subcommand_has_help(cli, name):
+    assert b"usage: fairseq-rope" in cli(name, "--help").stdout
+
+
+def test_an_unknown_subcommand_gets_the_choices(cli):
+    result = cli("tokenize", code=2)
+    assert all(name.encode() in result.stderr for name in SUBCOMMANDS)
+
+
+def test_a_missing_file_is_named(cli):
+    result = cli("normalise", "--language", "en", "nowhere.txt", code=1)
+    assert b"nowhere.txt" in result.stderr
+
+
+def test_text_needs_neither_torch_nor_fairseq():
+    names = [
+        f"fairseq_rope.cli.{name.replace('-', '_')}" for name in SUBCOMMANDS if name != "export"
+    ]
+    code = f"import sys, importlib\nfor name in {names}: importlib.import_module(name)\n"
+    code += "assert not {'torch', 'fairseq'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(ROOT)})
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_the_contract_of_a_subcommand(name):
+    module = import_module(f"fairseq_rope.cli.{name.replace('-', '_')}")
+    assert callable(module.add_arguments) and callable(module.run)

@@ -1,0 +1,88 @@
+"""Steps on both sides of a corpus, and reading test sets."""
+
+import pytest
+
+from fairseq_rope.text.clean import Cleaner
+from fairseq_rope.text.dedup import first_occurrences
+from fairseq_rope.text.sgm import read_sgm
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("a b", "c d e", None),
+        ("a b", "c d e f", "length ratio above 1.5"),
+        ("a b c d", "c d", "length ratio above 1.5"),
+        ("", "c", "empty"),
+        ("a", " \xa0 ", "empty"),
+        ("a b c d e f", "a b c d e", "longer than 5 words"),
+        ("a b c d e", "a b c d e", None),
+    ],
+)
+def test_reasons_to_drop(source, target, reason):
+    assert Cleaner(max_words=5)(source, target) == reason
+
+
+def test_first_occurrences_by_pair_not_by_side():
+    pairs = [("a", "b"), ("a", "c"), ("ab", ""), ("a", "b"), ("", "ab"), ("ab", ""), ("a", "b")]
+    seen = set()
+    expected = [not (pair in seen or seen.add(pair)) for pair in pairs]
+    assert first_occurrences(pairs).tolist() == expected
+    assert first_occurrences([]).tolist() == []
+
+
+def test_clean_then_dedup(cli, tmp_path):
+    (tmp_path / "s").write_text("a\nb b b\n\na\nc\n")
+    (tmp_path / "t").write_text("x\ny\nz\nx\nw\n")
+    cli("clean", "--report", "r", "s", "t", "cs", "ct", cwd=tmp_path)
+    cli("dedup", "--report", "r", "--name", "once", "cs", "ct", "ds", "dt", cwd=tmp_path)
+    assert (tmp_path / "ds").read_text() == "a\nc\n" and (tmp_path / "dt").read_text() == "x\nw\n"
+    table = cli("report", "r", cwd=tmp_path).stdout.decode().splitlines()
+    assert " ".join(table[1].split()) == "clean 5 3 1 length ratio above 1.5, 1 empty"
+    assert " ".join(table[2].split()) == "once 3 2 1 duplicate"
+
+
+@pytest.mark.parametrize("step", ["clean", "dedup"])
+def test_unequal_files_stop_the_step(cli, step, tmp_path):
+    (tmp_path / "s").write_text("a\nb\n")
+    (tmp_path / "t").write_text("x\n")
+    result = cli(step, "s", "t", "os", "ot", cwd=tmp_path, code=1)
+    assert b"s has 2 lines, but t has 1" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "t"]
+
+
+SGM = """<srcset setid="newstest2014" srclang="any">
+<doc sysid="ref" docid="1" genre="news" origlang="de">
+<p>
+<seg id="1">S&amp;P &quot;up&quot; &lt;3%&gt; AT&T</seg>
+<seg id="2"> two
+lines\u2028here </seg>
+</p>
+</doc>
+<DOC docid="2"><SEG id="1"></SEG></DOC>
+</srcset>
+"""
+
+
+def test_sgm_segments_are_lines(cli, tmp_path):
+    path = tmp_path / "src.sgm"
+    path.write_text(SGM, "utf-8")
+    assert read_sgm(path, "en") == ['S&P "up" <3%> AT&T', "two lines here", ""]
+    cli("sgm", "--language", "en", path, tmp_path / "out")
+    assert (tmp_path / "out").read_bytes().count(b"\n") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SGM.replace("any", "fr"), "`--language` is en, but .* says srclang='fr'"),
+        ('<refset trglang="de" srclang="en"><seg>x</seg></refset>', "says trglang='de'"),
+        (SGM.replace("here </seg>", "here"), "3 segments begin, but 2 are complete"),
+        ("plain text", "not a WMT test set"),
+    ],
+)
+def test_a_wrong_sgm_is_refused(text, message, tmp_path):
+    path = tmp_path / "src.sgm"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_sgm(path, "en")
