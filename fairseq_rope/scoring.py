@@ -18,9 +18,9 @@ from typing import Callable, NamedTuple
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
-from fairseq_rope.text.lines import PathLike, read_lines
-from fairseq_rope.text.segment.sentencepiece import MARK
-from fairseq_rope.text.tokenise import Tokeniser
+from .text.lines import PathLike, read_lines
+from .text.segment.sentencepiece import MARK
+from .text.tokenise import Tokeniser
 
 COMPOUND = re.compile(r"(\S)-(\S)")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fairseq_rope.text.report import Report
+from ..text.report import Report
 
 
 def add_filter_arguments(parser: argparse.ArgumentParser) -> None:

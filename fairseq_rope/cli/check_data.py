@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_rope.cli.arguments import add_report_arguments, finish
-from fairseq_rope.text.check import CorpusCheck, fix_corpus
+from ..text.check import CorpusCheck, fix_corpus
+from .arguments import add_report_arguments, finish
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

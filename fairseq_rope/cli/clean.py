@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_rope.cli.arguments import add_pair_arguments, finish
-from fairseq_rope.text.clean import Cleaner
-from fairseq_rope.text.filter import filter_pairs
-from fairseq_rope.text.lines import read_pairs
+from ..text.clean import Cleaner
+from ..text.filter import filter_pairs
+from ..text.lines import read_pairs
+from .arguments import add_pair_arguments, finish
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

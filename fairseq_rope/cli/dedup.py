@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_rope.cli.arguments import add_pair_arguments, finish
-from fairseq_rope.text.dedup import drop_duplicates
+from ..text.dedup import drop_duplicates
+from .arguments import add_pair_arguments, finish
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_rope.text.report import format_reports, read_reports
+from ..text.report import format_reports, read_reports
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

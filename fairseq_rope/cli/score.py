@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from fairseq_rope.scoring import FIGURES, paired_bootstrap, read_hypotheses, score, suspicions
-from fairseq_rope.text.lines import read_lines
+from ..scoring import FIGURES, paired_bootstrap, read_hypotheses, score, suspicions
+from ..text.lines import read_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

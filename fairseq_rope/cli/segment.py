@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fairseq_rope.cli.arguments import add_filter_arguments, finish
-from fairseq_rope.text.filter import filter_file
-from fairseq_rope.text.segment import SEGMENTERS, SubwordNmt, learn
+from ..text.filter import filter_file
+from ..text.segment import SEGMENTERS, SubwordNmt, learn
+from .arguments import add_filter_arguments, finish
 
 SUSPICIOUS_PIECES = 3.0
 """Pieces per word; a BPE of 6,000 and more gives 1.1 to 1.6 on the text it was learnt from."""

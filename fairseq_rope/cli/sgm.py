@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_rope.cli.arguments import add_language_argument, add_report_arguments, finish
-from fairseq_rope.text.lines import open_outputs
-from fairseq_rope.text.report import Report
-from fairseq_rope.text.sgm import read_sgm
+from ..text.lines import open_outputs
+from ..text.report import Report
+from ..text.sgm import read_sgm
+from .arguments import add_language_argument, add_report_arguments, finish
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_rope.cli.arguments import add_filter_arguments, add_language_argument, finish
-from fairseq_rope.text.filter import filter_file
-from fairseq_rope.text.tokenise import Tokeniser
+from ..text.filter import filter_file
+from ..text.tokenise import Tokeniser
+from .arguments import add_filter_arguments, add_language_argument, finish
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from fairseq_rope.text.clean import Cleaner
-from fairseq_rope.text.dedup import first_occurrences
-from fairseq_rope.text.filter import filter_pairs
-from fairseq_rope.text.language import count_function_words, other_language
-from fairseq_rope.text.lines import PathLike, read_lines, read_pairs
-from fairseq_rope.text.normalise import normalise_space
-from fairseq_rope.text.report import Report, with_progress
-from fairseq_rope.text.segment.segmenter import RESERVED
+from .clean import Cleaner
+from .dedup import first_occurrences
+from .filter import filter_pairs
+from .language import count_function_words, other_language
+from .lines import PathLike, read_lines, read_pairs
+from .normalise import normalise_space
+from .report import Report, with_progress
+from .segment.segmenter import RESERVED
 
 INVALID = "invalid UTF-8"
 BREAKS = "characters at which other tools break lines (CR, NEL, U+2028, ...)"

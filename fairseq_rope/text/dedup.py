@@ -8,9 +8,9 @@ from hashlib import blake2b
 
 import numpy as np
 
-from fairseq_rope.text.filter import filter_pairs
-from fairseq_rope.text.lines import PathLike, read_pairs
-from fairseq_rope.text.report import Report
+from .filter import filter_pairs
+from .lines import PathLike, read_pairs
+from .report import Report
 
 
 def first_occurrences(pairs: Iterable[tuple[str, str]]) -> np.ndarray:

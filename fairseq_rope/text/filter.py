@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Callable, Optional
 
-from fairseq_rope.text.lines import PathLike, open_outputs, read_lines
-from fairseq_rope.text.parallel import LineFunction, map_lines
-from fairseq_rope.text.report import Report, with_progress
+from .lines import PathLike, open_outputs, read_lines
+from .parallel import LineFunction, map_lines
+from .report import Report, with_progress
 
 DropReason = Callable[[str, str], Optional[str]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.sax.saxutils import unescape
 
-from fairseq_rope.text.lines import PathLike, read_lines
+from .lines import PathLike, read_lines
 
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.DOTALL | re.IGNORECASE)
 OPENING = re.compile(r"<seg\b", re.IGNORECASE)

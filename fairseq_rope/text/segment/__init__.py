@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fairseq_rope.text.lines import PathLike, open_outputs, read_lines
-from fairseq_rope.text.report import with_progress
-from fairseq_rope.text.segment.segmenter import Segmenter
-from fairseq_rope.text.segment.sentencepiece import Sentencepiece
-from fairseq_rope.text.segment.subword_nmt import SubwordNmt
+from ..lines import PathLike, open_outputs, read_lines
+from ..report import with_progress
+from .segmenter import Segmenter
+from .sentencepiece import Sentencepiece
+from .subword_nmt import SubwordNmt
 
 SEGMENTERS: dict[str, type[Segmenter]] = {
     "sentencepiece": Sentencepiece,

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from functools import lru_cache
 
-from fairseq_rope.text.lines import PathLike
+from ..lines import PathLike
 
 RESERVED = frozenset(["<s>", "<pad>", "</s>", "<unk>"])
 """Symbols that fairseq's dictionary keeps for itself; in text they would be read as commands."""

@@ -7,8 +7,8 @@ from collections import Counter
 
 import sentencepiece
 
-from fairseq_rope.text.lines import PathLike, replacing
-from fairseq_rope.text.segment.segmenter import Segmenter
+from ..lines import PathLike, replacing
+from .segmenter import Segmenter
 
 MARK = "\u2581"
 """The low block (▁) with which sentencepiece begins a word's first piece."""

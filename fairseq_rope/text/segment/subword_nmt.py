@@ -9,8 +9,8 @@ from collections import Counter
 from subword_nmt.apply_bpe import BPE
 from subword_nmt.learn_bpe import learn_bpe
 
-from fairseq_rope.text.lines import PathLike, open_outputs, read_lines
-from fairseq_rope.text.segment.segmenter import Segmenter
+from ..lines import PathLike, open_outputs, read_lines
+from .segmenter import Segmenter
 
 HEADER = "#version: 0.2"
 
