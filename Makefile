@@ -64,5 +64,6 @@ format: setup
 	$(BIN)/ruff format
 
 bench: setup
-	$(ONE_THREAD) $(BIN)/python benchmarks/training.py
-	$(ONE_THREAD) $(BIN)/python benchmarks/generation.py
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.training
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.generation
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.long_source

@@ -1,8 +1,10 @@
 """Two models of one size, fairseq's own transformer and ours, and how to time them side by side."""
 
+import multiprocessing
 import statistics
 import time
 from argparse import Namespace
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Callable, NamedTuple
 
 import torch
@@ -69,6 +71,12 @@ def batch(task: Vocabulary, tokens: int, longest: int, seed: int) -> dict[str, t
     source[:, -1] = dictionary.eos()
     previous = torch.cat((torch.full((rows, 1), dictionary.eos()), target[:, :-1]), dim=1)
     return {"source": source, "previous": previous, "target": target}
+
+
+def in_own_process(function: Callable[..., None], *arguments: Any) -> None:
+    """Call it in a fresh process, so that its peak of memory is its own; its errors are raised."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        pool.submit(function, *arguments).result()
 
 
 def alternate(runs: dict[str, Callable[[], int]], pairs: int, device: torch.device) -> None:

@@ -8,14 +8,13 @@ of a process of its own for each model.
 """
 
 import argparse
-import multiprocessing
 import resource
 from typing import Any, Callable
 
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
 
-from .pairs import MODELS, SIZES, Vocabulary, alternate, batch, build, vocabulary
+from .pairs import MODELS, SIZES, Vocabulary, alternate, batch, build, in_own_process, vocabulary
 
 LENGTHS = (12, 20, 28, 40, 64)
 
@@ -73,11 +72,7 @@ def main(arguments: Any = None) -> None:
     for size in options.size:
         print(f"training, {size} {SIZES[size]}, {options.device} {options.dtype}, tokens/s")
         for name in MODELS:
-            process = multiprocessing.get_context("spawn").Process(
-                target=peak_memory, args=(name, size, options)
-            )
-            process.start()
-            process.join()
+            in_own_process(peak_memory, name, size, options)
         task = vocabulary(size)
         runs = {name: trainer(name, size, task, options) for name in MODELS}
         alternate(runs, options.pairs, torch.device(options.device))

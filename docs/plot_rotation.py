@@ -40,7 +40,7 @@ def draw_frequencies(axes: plt.Axes) -> None:
 
 
 def draw_decay(axes: plt.Axes) -> None:
-    """The mean of |S_i| over pairs, which bounds the score of two tokens (RoFormer section 3.4.3)."""
+    """The mean of |S_i| over pairs, which bounds the score (RoFormer section 3.4.3)."""
     distances = torch.arange(0, 257)
     phases = rotary_phases(rotary_angles(distances, rotary_frequencies(64)))
     axes.plot(distances, phases.cumsum(dim=-1).abs().mean(dim=-1), color="black")

@@ -43,7 +43,7 @@ class RoFormerConfig(FairseqDataclass):
     dropout: float = option(0.1, "dropout probability")
     attention_dropout: float = option(0.0, "dropout probability for attention weights")
     activation_dropout: float = option(
-        0.0, "dropout probability after the activation", alias="--relu-dropout"
+        0.0, "dropout probability after the activation", argparse_alias="--relu-dropout"
     )
 
     encoder_embed_path: Optional[str] = option(None, "path to pre-trained encoder embeddings")
