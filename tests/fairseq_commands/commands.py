@@ -8,24 +8,33 @@ from pathlib import Path
 
 import fairseq_cli.generate
 import fairseq_cli.train
+import torch
 from fairseq import checkpoint_utils, options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from omegaconf import OmegaConf
 
 import fairseq_rope.models  # noqa: F401  registers the architectures
 
 ROOT = Path(fairseq_rope.__file__).parent.parent
 PLUGIN = ROOT / "fairseq_rope"
 RECORD = Path(__file__).parent / "record.py"
+
+
 PARSERS = {
     "train": options.get_training_parser,
     "generate": options.get_generation_parser,
     "interactive": options.get_interactive_generation_parser,
 }
 TINY = """--encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 64
-    --decoder-ffn-embed-dim 64 --encoder-layers 2 --decoder-layers 2""".split()
+    --decoder-ffn-embed-dim 64 --encoder-layers 2 --decoder-layers 2"""
 OPTIMISATION = """--optimizer adam --lr 0.01 --lr-scheduler inverse_sqrt --warmup-updates 10
     --max-tokens 600 --cpu --log-format json --log-interval 1000 --num-workers 0
-    --criterion label_smoothed_cross_entropy --label-smoothing 0.1""".split()
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1"""
+
+
+def words(*arguments):
+    """A command line: a str may hold several words, anything else is one."""
+    return [w for a in arguments for w in (a.split() if isinstance(a, str) else [str(a)])]
 
 
 def program(command):
@@ -42,10 +51,10 @@ def start(command, *arguments, cwd=ROOT, path=None, **options):
     Args:
         path: PYTHONPATH of the process
     """
-    words = program(command) if isinstance(command, str) else command
+    command = program(command) if isinstance(command, str) else command
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(path or "")}
     return subprocess.Popen(
-        [str(word) for word in (*words, *arguments)],
+        words(*command, *arguments),
         cwd=cwd,
         env=environment,
         text=True,
@@ -70,8 +79,7 @@ def run(command, *arguments, text="", fails=False, **where):
 
 def parse(command, *arguments):
     """fairseq's configuration for a command line."""
-    words = [str(argument) for argument in arguments]
-    namespace = options.parse_args_and_arch(PARSERS[command](), words)
+    namespace = options.parse_args_and_arch(PARSERS[command](), words(*arguments))
     return convert_namespace_to_omegaconf(namespace)
 
 
@@ -83,20 +91,34 @@ def train(data, save_dir, *arguments):
 
 def training(data, save_dir, *arguments):
     """The command line of a tiny training; later arguments win."""
-    arch = [] if "--arch" in arguments else ["--arch", "roformer_transformer_tiny"]
-    return [data, "--save-dir", save_dir, *arch, *TINY, *OPTIMISATION, *arguments]
+    arch = "" if "--arch" in words(*arguments) else "--arch roformer_transformer_tiny"
+    return words(data, "--save-dir", save_dir, arch, TINY, OPTIMISATION, *arguments)
 
 
 def generate(data, checkpoint, results, *arguments):
     """fairseq-generate in this process -> what it writes."""
-    words = [data, "--path", checkpoint, "--results-path", results, "--cpu", "--batch-size", 20]
-    fairseq_cli.generate.main(parse("generate", *words, *arguments))
+    line = [data, "--path", checkpoint, "--results-path", results, "--cpu", "--batch-size", 20]
+    fairseq_cli.generate.main(parse("generate", *line, *arguments))
     return next(Path(results).glob("generate-*.txt")).read_text("utf-8")
 
 
 def build(config):
     """The model that fairseq builds from a configuration."""
     return tasks.setup_task(config.task).build_model(config.model)
+
+
+def save(config, model, path):
+    """Write a checkpoint as training does, without its optimiser -> the path."""
+    history = {"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 0}
+    state = {
+        "args": None,
+        "cfg": OmegaConf.to_container(config),
+        "model": model.state_dict(),
+        "optimizer_history": [history],
+        "extra_state": {"train_iterator": None},
+    }
+    torch.save(state, path)
+    return path
 
 
 def load(checkpoint, **overrides):

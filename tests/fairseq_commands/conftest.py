@@ -12,12 +12,12 @@ from .commands import PLUGIN, RECORD, run, training
 
 SIZES = {"train": 600, "valid": 24, "test": 24}
 # Far from the defaults, so that a setting lost between training and generation shows.
-SETTINGS = "--rope-base 50 --rope-layout half --rope-fraction 0.5 --rope-cross-attention".split()
+SETTINGS = "--rope-base 50 --rope-layout half --rope-fraction 0.5 --rope-cross-attention"
 
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory):
-    """share(name, make): the folder `name`, filled by make(folder) in whichever worker comes first."""
+    """share(name, make): the folder `name`, filled by the first worker with make(folder)."""
     root = tmp_path_factory.getbasetemp()
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
 
@@ -82,7 +82,7 @@ def trained(data, shared_folder):
     """
 
     def make(folder):
-        arguments = training(data, folder, "--user-dir", PLUGIN, *SETTINGS, "--max-epoch", 2)
+        arguments = training(data, folder, "--user-dir", PLUGIN, SETTINGS, "--max-epoch 2")
         command = [sys.executable, RECORD, folder / "record.pt", "fairseq_cli.train"]
         (folder / "log").write_text(run(command, *arguments), "utf-8")
 

@@ -41,27 +41,27 @@ def test_there_is_one_yaml_for_each_architecture_that_fairseq_knows():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_command_line_gives_an_architecture_the_same_options_as_its_yaml(name, data):
-    model = parse("train", data, "--arch", name, "--user-dir", PLUGIN, "--optimizer", "adam").model
+    model = parse("train", data, f"--arch {name} --optimizer adam --user-dir", PLUGIN).model
     listed = OmegaConf.load(yaml(name))
     listed.user_dir, listed._name = str(PLUGIN), name
     assert OmegaConf.to_container(model) == OmegaConf.to_container(listed)
 
 
 def test_an_option_on_the_command_line_wins_over_the_architecture(data):
-    words = "--arch roformer_transformer_tiny --encoder-embed-dim 64 --optimizer adam".split()
-    model = parse("train", data, *words).model
+    line = "--arch roformer_transformer_tiny --encoder-embed-dim 64 --optimizer adam"
+    model = parse("train", data, line).model
     assert (model.encoder_embed_dim, model.decoder_embed_dim) == (64, 128)
 
 
 def test_hydra_train_trains_by_name_and_generation_finds_its_settings(data, tmp_path):
     run(
         "hydra-train",
-        *f"--config-dir {CONFIG_DIR} model=roformer_transformer_tiny".split(),
+        f"--config-dir {CONFIG_DIR} model=roformer_transformer_tiny",
         f"common.user_dir={PLUGIN}",
-        *"model.rope_base=77 model.encoder_layers=1 model.decoder_layers=1".split(),
-        *"task=translation criterion=cross_entropy optimizer=adam lr_scheduler=inverse_sqrt".split(),
-        *"lr_scheduler.warmup_updates=10 optimization.lr=[0.01] dataset.max_tokens=600".split(),
-        *"optimization.max_epoch=1 common.cpu=true common.log_format=json".split(),
+        "model.rope_base=77 model.encoder_layers=1 model.decoder_layers=1",
+        "task=translation criterion=cross_entropy optimizer=adam lr_scheduler=inverse_sqrt",
+        "lr_scheduler.warmup_updates=10 optimization.lr=[0.01] dataset.max_tokens=600",
+        "optimization.max_epoch=1 common.cpu=true common.log_format=json",
         f"task.data={data}",
         f"checkpoint.save_dir={tmp_path}",
         cwd=tmp_path,
