@@ -7,13 +7,14 @@ package leaves out.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from ..text.lines import replacing
 
 EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
@@ -105,13 +106,8 @@ def load(path: Path) -> dict[str, Any]:
 
 def save(checkpoint: dict[str, Any], path: Path) -> None:
     """Write a checkpoint that appears under its name only when it is complete."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as [partial]:
         torch.save(checkpoint, partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _require_same_shapes(

@@ -26,6 +26,7 @@ SUBCOMMANDS = {
     "dedup": "drop repeated sentence pairs",
     "segment": "learn, apply or undo joint byte-pair encoding",
     "check-data": "say what is wrong with a parallel corpus, and mend it",
+    "average": "write one checkpoint with the mean weights of several",
     "score": "score translations: sacreBLEU, tokenised BLEU, compound-split BLEU",
     "report": "print a table of what the steps did",
 }
