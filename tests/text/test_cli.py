@@ -11,6 +11,10 @@ from fairseq_rope.cli.main import SUBCOMMANDS
 from .conftest import ROOT
 
 
+def module(subcommand):
+    return f"fairseq_rope.cli.{subcommand.replace('-', '_')}"
+
+
 def test_help_lists_every_subcommand(cli):
     out = cli("--help").stdout.decode()
     assert all(name in out for name in SUBCOMMANDS)
@@ -32,9 +36,7 @@ def test_a_missing_file_is_named(cli):
 
 
 def test_text_needs_neither_torch_nor_fairseq():
-    names = [
-        f"fairseq_rope.cli.{name.replace('-', '_')}" for name in SUBCOMMANDS if name != "export"
-    ]
+    names = [module(name) for name in SUBCOMMANDS if name not in ("average", "export")]
     code = f"import sys, importlib\nfor name in {names}: importlib.import_module(name)\n"
     code += "assert not {'torch', 'fairseq'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(ROOT)})
@@ -42,5 +44,5 @@ def test_text_needs_neither_torch_nor_fairseq():
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_the_contract_of_a_subcommand(name):
-    module = import_module(f"fairseq_rope.cli.{name.replace('-', '_')}")
-    assert callable(module.add_arguments) and callable(module.run)
+    subcommand = import_module(module(name))
+    assert callable(subcommand.add_arguments) and callable(subcommand.run)
