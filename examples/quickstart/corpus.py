@@ -105,9 +105,9 @@ def pairs_of_files(source: Path, target: Path) -> list[Pair]:
 def split_pairs(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     """Divide into test, valid and train so that no source sentence, however spelt, is in two parts.
 
-    Pairs whose sources differ only in case, punctuation or spacing stand together. The hash of that
-    common spelling decides, so a sentence keeps its part when others are added. The test part holds
-    at most `TEST_PAIRS` and a tenth of the sentences, the valid part half of that.
+    Pairs whose sources differ only in case, punctuation or spacing stand together, and the hash of
+    that common spelling decides, so that the order of the lines does not matter. The test part is
+    `TEST_PAIRS` or a tenth of the sentences, whichever is less, and the valid part half of it.
     """
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
