@@ -29,7 +29,7 @@ MAX_CHARACTERS = 1000
 """Of a user's line: that many pieces, at the worst, still fit into a training batch."""
 
 TEST_PAIRS, VALID_PAIRS = 1000, 500
-FEWEST_PAIRS = 100
+FEWEST_SENTENCES = 100
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -84,8 +84,8 @@ def pairs_of_wheel(wheel: Path, target_language: str) -> list[Pair]:
 def pairs_of_files(source: Path, target: Path) -> list[Pair]:
     """The line pairs of a user's two files, without empty or very long lines and duplicates.
 
-    Raises OSError for a file that cannot be read, ValueError for files that are not parallel, not
-    UTF-8, or too short to train and test on.
+    Raises OSError for a file that cannot be read, ValueError for files that are not parallel or not
+    UTF-8.
     """
     lines = [(left.strip(), right.strip()) for left, right in read_pairs(source, target)]
     usable = {pair for pair in lines if all(pair) and max(map(len, pair)) <= MAX_CHARACTERS}
@@ -93,13 +93,7 @@ def pairs_of_files(source: Path, target: Path) -> list[Pair]:
         f"{len(lines):,} lines, of which {len(lines) - len(usable):,} are left out: empty, longer "
         f"than {MAX_CHARACTERS:,} characters, or there before"
     )
-    pairs = sorted(usable)
-    if len(pairs) < FEWEST_PAIRS:
-        raise ValueError(
-            f"{source} and {target} must have at least {FEWEST_PAIRS} different pairs of lines to "
-            f"learn from, but have {len(pairs)} instead."
-        )
-    return pairs
+    return sorted(usable)
 
 
 def split_pairs(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
@@ -108,10 +102,17 @@ def split_pairs(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
     Pairs whose sources differ only in case, punctuation or spacing stand together, and the hash of
     that common spelling decides, so that the order of the lines does not matter. The test part is
     `TEST_PAIRS` or a tenth of the sentences, whichever is less, and the valid part half of it.
+
+    Raises ValueError for a text too short to train and test on.
     """
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         groups.setdefault(_spelling(pair[0]), []).append(pair)
+    if len(groups) < FEWEST_SENTENCES:
+        raise ValueError(
+            f"The text must have at least {FEWEST_SENTENCES} different source sentences to learn "
+            f"from, but has {len(groups)} instead."
+        )
     ordered = [groups[key] for key in sorted(groups, key=_digest)]
     test_size = min(TEST_PAIRS, len(ordered) // 10)
     valid_end = test_size + min(VALID_PAIRS, test_size // 2)

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from examples.quickstart.corpus import (
-    FEWEST_PAIRS,
+    FEWEST_SENTENCES,
     MAX_CHARACTERS,
     main,
     pairs_of_files,
@@ -125,7 +125,7 @@ def test_the_split_does_not_depend_on_the_order():
 
 
 def test_files_give_their_usable_pairs(tmp_path, capsys):
-    good = [f"line {n}" for n in range(FEWEST_PAIRS)]
+    good = [f"line {n}" for n in range(FEWEST_SENTENCES)]
     odd = ["", "  ", "x" * (MAX_CHARACTERS + 1), "line 0", "u\u2028v"]
     source = write(tmp_path / "a", good + odd)
     target = write(tmp_path / "b", good + ["no source", "blank", "too long", "line 0", "u\x85v"])
@@ -138,10 +138,11 @@ def test_files_give_their_usable_pairs(tmp_path, capsys):
     ("source", "target", "message"),
     [
         (["a"] * 3, ["b"] * 4, r"has 3 lines, but .* has 4"),
-        ([], [], r"at least 100 different pairs of lines to learn from, but have 0 instead"),
-        (["a b"] * 500, ["c d"] * 500, r"but have 1 instead"),
+        ([], [], r"at least 100 different source sentences to learn from, but has 0 instead"),
+        (["a b"] * 500, ["c d"] * 500, r"but has 1 instead"),
+        (["a b", "A B!"] * 250, [f"c {n}" for n in range(500)], r"but has 1 instead"),
     ],
-    ids=["unequal", "empty", "repeated"],
+    ids=["unequal", "empty", "repeated", "repeated-source"],
 )
 def test_unusable_files_end_with_a_message_and_no_files(tmp_path, source, target, message):
     files = [write(tmp_path / "a", source), write(tmp_path / "b", target)]
