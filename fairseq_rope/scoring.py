@@ -18,14 +18,12 @@ from typing import Callable, NamedTuple
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
+from .text.generated import read_generated
 from .text.lines import PathLike, read_lines
 from .text.segment.sentencepiece import MARK
 from .text.tokenise import Tokeniser
 
 COMPOUND = re.compile(r"(\S)-(\S)")
-
-GENERATED = re.compile(r"([HD])-(\d+)\t\S+\t(.*)", re.DOTALL)
-"""A hypothesis in fairseq-generate's output: number, log-probability, text; D is detokenised."""
 
 SPACED_STOP = re.compile(r"\w [.,]( |$)")
 TOKENISED_SHARE = 0.2
@@ -123,13 +121,9 @@ def read_hypotheses(path: PathLike) -> list[str]:
 
     Of the latter it takes the best hypothesis of each sentence, detokenised (D) where there is one.
     """
-    lines = list(read_lines(path))
-    by_kind: dict[str, dict[int, str]] = {"D": {}, "H": {}}
-    for match in filter(None, map(GENERATED.fullmatch, lines)):
-        by_kind[match[1]].setdefault(int(match[2]), match[3])
-    by_number = by_kind["D"] or by_kind["H"]
+    by_number = read_generated(path)
     if not by_number:
-        return lines
+        return list(read_lines(path))
     missing = sorted(set(range(max(by_number) + 1)) - by_number.keys())
     if missing:
         raise ValueError(

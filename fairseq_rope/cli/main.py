@@ -18,6 +18,7 @@ from types import FrameType
 DESCRIPTION = "From raw text to a scored translation: corpus steps and scores for fairseq."
 
 SUBCOMMANDS = {
+    "fetch": "download an archive, resuming, and check it against a lock file",
     "sgm": "read a WMT test set in SGML, one segment a line",
     "normalise": "write Unicode, white space and punctuation in one way",
     "tokenise": "separate words and punctuation as Moses does",
@@ -27,6 +28,7 @@ SUBCOMMANDS = {
     "segment": "learn, apply or undo joint byte-pair encoding",
     "check-data": "say what is wrong with a parallel corpus, and mend it",
     "average": "write one checkpoint with the mean weights of several",
+    "hypotheses": "put fairseq's hypotheses into the order of the source",
     "score": "score translations: sacreBLEU, tokenised BLEU, compound-split BLEU",
     "report": "print a table of what the steps did",
 }
