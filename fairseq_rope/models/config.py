@@ -129,6 +129,22 @@ def position_settings(config: RoFormerConfig) -> dict[str, Any]:
     return {"position": position, **POSITIONS[position].settings(config)}
 
 
+def kept_layers(config: RoFormerConfig, side: str) -> list[int]:
+    """The layers that pruning keeps on one side, in order; none named means no pruning.
+
+    Raises:
+        ValueError: not a list of different numbers
+    """
+    named = getattr(config, f"{side}_layers_to_keep") or ""
+    numbers = [number.strip() for number in named.split(",") if number.strip()]
+    if len(set(numbers)) < len(numbers) or not all(number.isdecimal() for number in numbers):
+        raise ValueError(
+            f"`{side}_layers_to_keep` must be different layer numbers such as 0,2,4, "
+            f"but is {named!r}."
+        )
+    return sorted(map(int, numbers))
+
+
 def check_config(config: RoFormerConfig) -> None:
     """Refuse what no model can be built from.
 
