@@ -115,9 +115,10 @@ def embedding(config: RoFormerConfig, side: str, dictionary: Any) -> nn.Embeddin
     nn.init.normal_(table.weight, mean=0, std=width**-0.5)
     nn.init.constant_(table.weight[dictionary.pad()], 0)
     if path and not Path(path).is_file():
+        override = f"--model-overrides \"{{'{side}_embed_path': None}}\""
         raise ValueError(
             f"`{side}_embed_path`={path!r} is no file; correct it. A trained checkpoint has "
-            f"embeddings of its own and does not need it: --model-overrides \"{{'{side}_embed_path': None}}\"."
+            f"embeddings of its own and does not need it: {override}."
         )
     if path:
         utils.load_embedding(utils.parse_embedding(path), dictionary, table)
