@@ -108,14 +108,16 @@ def turn(x: Tensor, phases: Tensor, layout: str = "interleaved") -> Tensor:
     if width < x.size(-1):
         turned = turn(x[..., :width].contiguous(), phases, layout)
         return torch.cat((turned, x[..., width:]), dim=-1)
-    pairs = x.to(torch.promote_types(x.dtype, torch.float32))
-    if layout == "interleaved":
-        turned = torch.view_as_complex(pairs.unflatten(-1, (-1, 2))) * phases
-        return torch.view_as_real(turned).flatten(-2).to(x.dtype)
-    if layout == "half":
-        turned = torch.complex(*pairs.chunk(2, dim=-1)) * phases
-        return torch.cat((turned.real, turned.imag), dim=-1).to(x.dtype)
-    raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}, but is {layout!r}.")
+    if layout not in LAYOUTS:
+        raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}, but is {layout!r}.")
+    x_float = x.to(torch.promote_types(x.dtype, torch.float32))
+    half = layout == "half"
+    if half:
+        pairs = x_float.unflatten(-1, (2, -1)).transpose(-1, -2).contiguous()
+    else:
+        pairs = x_float.unflatten(-1, (-1, 2))
+    turned = torch.view_as_real(torch.view_as_complex(pairs) * phases)
+    return (turned.transpose(-1, -2) if half else turned).flatten(-2).to(x.dtype)
 
 
 @dataclass(frozen=True)

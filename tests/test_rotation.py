@@ -102,18 +102,7 @@ def test_gradcheck(layout, width):
     assert torch.autograd.gradcheck(lambda y: rotate(y, angles, layout), x)
 
 
-@pytest.mark.parametrize(
-    "layout",
-    [
-        "interleaved",
-        pytest.param(
-            "half",
-            marks=pytest.mark.xfail(
-                strict=True, reason="turn() keeps both halves of x: torch.complex saves its inputs"
-            ),
-        ),
-    ],
-)
+@layouts
 @pytest.mark.parametrize("width", [8, 16])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_backward_pass_keeps_no_tensor_but_the_phases(layout, width, dtype):
