@@ -27,9 +27,14 @@ PARSERS = {
 }
 TINY = """--encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 64
     --decoder-ffn-embed-dim 64 --encoder-layers 2 --decoder-layers 2"""
+# Without a multiple of 1 fairseq drops the last batch where its size is no multiple of 8.
 OPTIMISATION = """--optimizer adam --lr 0.01 --lr-scheduler inverse_sqrt --warmup-updates 10
-    --max-tokens 600 --cpu --log-format json --log-interval 1000 --num-workers 0
-    --criterion label_smoothed_cross_entropy --label-smoothing 0.1"""
+    --batch-size 75 --cpu --log-format json --log-interval 1000 --num-workers 0
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1
+    --required-batch-size-multiple 1"""
+
+GENERATION = """--cpu --num-workers 0 --batch-size 20 --required-batch-size-multiple 1 --beam 3
+    --max-len-a 0 --max-len-b 12"""
 
 
 def words(*arguments):
@@ -97,7 +102,7 @@ def training(data, save_dir, *arguments):
 
 def generate(data, checkpoint, results, *arguments):
     """fairseq-generate in this process -> what it writes."""
-    line = [data, "--path", checkpoint, "--results-path", results, "--cpu", "--batch-size", 20]
+    line = [data, "--path", checkpoint, "--results-path", results, GENERATION]
     fairseq_cli.generate.main(parse("generate", *line, *arguments))
     return next(Path(results).glob("generate-*.txt")).read_text("utf-8")
 

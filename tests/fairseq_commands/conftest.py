@@ -7,12 +7,16 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from .commands import PLUGIN, RECORD, run, training
 
 SIZES = {"train": 600, "valid": 24, "test": 24}
 # Far from the defaults, so that a setting lost between training and generation shows.
 SETTINGS = "--rope-base 50 --rope-layout half --rope-fraction 0.5 --rope-cross-attention"
+SCHEDULE = "--max-epoch 2 --save-interval-updates 4 --validate-interval-updates 4"
+
+torch.set_num_threads(1)  # as the processes started here: then their results are equal to the bit
 
 
 @pytest.fixture(scope="session")
@@ -76,13 +80,14 @@ def data(corpus, shared_folder):
 
 @pytest.fixture(scope="session")
 def trained(data, shared_folder):
-    """A model trained by fairseq-train in a process that ended: two epochs, all checkpoints.
+    """A model trained by fairseq-train in a process that ended.
 
-    `log` is what the process printed; `record` what record.py kept.
+    Two epochs; `halves` are the checkpoints after each half of an epoch, each validated. `log` is
+    what the process printed, `record` what record.py kept, `settings` the options of the model.
     """
 
     def make(folder):
-        arguments = training(data, folder, "--user-dir", PLUGIN, SETTINGS, "--max-epoch 2")
+        arguments = training(data, folder, SETTINGS, SCHEDULE, "--user-dir", PLUGIN)
         command = [sys.executable, RECORD, folder / "record.pt", "fairseq_cli.train"]
         (folder / "log").write_text(run(command, *arguments), "utf-8")
 
@@ -90,7 +95,8 @@ def trained(data, shared_folder):
     return SimpleNamespace(
         folder=folder,
         last=folder / "checkpoint_last.pt",
-        epochs=[folder / "checkpoint1.pt", folder / "checkpoint2.pt"],
+        halves=[folder / f"checkpoint{name}.pt" for name in ("_1_4", "1", "_2_12", "2")],
+        settings=SETTINGS,
         log=(folder / "log").read_text("utf-8"),
         record=folder / "record.pt",
     )

@@ -209,9 +209,6 @@ def test_attention_names_the_kernel(data):
     assert {type(attention.kernel) for attention in attentions} == {KERNELS["softmax"]}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="fairseq reads the metadata as `argparse_alias`, not `alias`"
-)
 def test_relu_dropout_is_another_name_of_activation_dropout(data):
     line = "--arch roformer_transformer --optimizer adam --relu-dropout 0.3"
     assert parse("train", data, line).model.activation_dropout == 0.3
