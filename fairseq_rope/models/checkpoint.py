@@ -3,12 +3,17 @@
 import json
 import logging
 import re
+from argparse import Namespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 logger = logging.getLogger(__name__)
+
+# fairseq's own models keep their options in a Namespace, which torch >= 2.6 reads only if told that
+# it may. It holds values and runs nothing; with it their checkpoints load here, and beside ours.
+torch.serialization.add_safe_globals([Namespace])
 
 StateDict = dict[str, Tensor]
 SETTINGS = "position_settings"
