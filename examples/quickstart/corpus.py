@@ -29,7 +29,7 @@ MAX_CHARACTERS = 1000
 """Of a user's line: that many pieces, at the worst, still fit into a training batch."""
 
 TEST_PAIRS, VALID_PAIRS = 1000, 500
-FEWEST_SENTENCES = 100
+FEWEST_SENTENCES = 1000
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -110,7 +110,7 @@ def split_pairs(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
         groups.setdefault(_spelling(pair[0]), []).append(pair)
     if len(groups) < FEWEST_SENTENCES:
         raise ValueError(
-            f"The text must have at least {FEWEST_SENTENCES} different source sentences to learn "
+            f"The text must have at least {FEWEST_SENTENCES:,} different source sentences to learn "
             f"from, but has {len(groups)} instead."
         )
     ordered = [groups[key] for key in sorted(groups, key=_digest)]

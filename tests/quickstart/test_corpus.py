@@ -87,27 +87,27 @@ def test_unknown_language_is_answered_with_those_there_are(wheel):
 
 def test_no_sentence_stands_in_two_parts_in_any_spelling():
     spellings = ("Turn on {}", "turn on {}.", "TURN  ON {}!", "turn-on {}", "Ｔurn on {}")
-    pairs = [(text.format(n), f"{n} {text}") for n in range(300) for text in spellings]
+    pairs = [(text.format(n), f"{n} {text}") for n in range(1000) for text in spellings]
     parts = split_pairs(pairs)
     numbers = {
         name: {source.rstrip(".!").split()[-1] for source, _ in part}
         for name, part in parts.items()
     }
     assert {name: len(found) for name, found in numbers.items()} == {
-        "test": 30,
-        "valid": 15,
-        "train": 255,
+        "test": 100,
+        "valid": 50,
+        "train": 850,
     }
     assert not numbers["train"] & numbers["test"]
     assert not numbers["train"] & numbers["valid"]
     assert not numbers["valid"] & numbers["test"]
-    assert len(parts["train"]) == 255 * len(spellings)
+    assert len(parts["train"]) == 850 * len(spellings)
 
 
 def test_the_test_part_has_a_sentence_once():
-    parts = split_pairs([("one", "eins"), *((f"n {n}", "x") for n in range(200)), ("one", "ein")])
+    parts = split_pairs([("one", "eins"), *((f"n {n}", "x") for n in range(1200)), ("one", "ein")])
     sources = [source for source, _ in parts["test"]]
-    assert len(sources) == len(set(sources)) == 20
+    assert len(sources) == len(set(sources)) == 120
 
 
 def test_large_text_has_a_test_part_of_a_thousand():
@@ -131,14 +131,14 @@ def test_files_give_their_usable_pairs(tmp_path, capsys):
     target = write(tmp_path / "b", good + ["no source", "blank", "too long", "line 0", "u\x85v"])
     pairs = pairs_of_files(source, target)
     assert pairs == sorted([*zip(good, good), ("u\u2028v", "u\x85v")])
-    assert "105 lines, of which 4 are left out" in capsys.readouterr().out
+    assert "1,005 lines, of which 4 are left out" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
         (["a"] * 3, ["b"] * 4, r"has 3 lines, but .* has 4"),
-        ([], [], r"at least 100 different source sentences to learn from, but has 0 instead"),
+        ([], [], r"at least 1,000 different source sentences to learn from, but has 0 instead"),
         (["a b"] * 500, ["c d"] * 500, r"but has 1 instead"),
         (["a b", "A B!"] * 250, [f"c {n}" for n in range(500)], r"but has 1 instead"),
     ],
