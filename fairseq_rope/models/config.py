@@ -17,7 +17,19 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
 
 
 @dataclass
-class RoFormerConfig(FairseqDataclass):
+class Plugin:
+    """The one option that must be the first.
+
+    fairseq's message for a checkpoint of an unknown model is broken by the braces of the options
+    that it prints: what is left of it is `KeyError: ` and the name of the first option. So the
+    first is what such a user has forgotten. On the command line it is fairseq's own --user-dir.
+    """
+
+    user_dir: Optional[str] = option(None, "the plugin that defines this model")
+
+
+@dataclass
+class RoFormerConfig(FairseqDataclass, Plugin):
     """Options of `--arch roformer_transformer`; the defaults are those of Transformer base."""
 
     position: ChoiceEnum(list(POSITIONS)) = option("rotary", "how attention knows word order")
@@ -87,9 +99,6 @@ class RoFormerConfig(FairseqDataclass):
     max_target_positions: int = option(
         1024, "longest target in training; a limit of the model with learned positions only"
     )
-    # On the command line this is fairseq's own --user-dir, which is parsed first. It is kept with
-    # the model so that fairseq's message for a checkpoint of an unknown model names it.
-    user_dir: Optional[str] = option(None, "the plugin that defines this model")
 
 
 ARCHITECTURES: dict[str, dict[str, Any]] = {
