@@ -73,7 +73,7 @@ def build(task):
     a fault in positions would hardly show in the logits.
     """
 
-    def make(sharpness=4.0, seed=1, **options):
+    def make(sharpness=2.0, seed=1, **options):
         torch.manual_seed(seed)
         config = RoFormerConfig(**{**TINY, "dropout": 0.0, **options})
         model = RoFormerTransformer.build_model(config, task)

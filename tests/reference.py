@@ -23,12 +23,12 @@ def linear_frequencies(dim, factor, base=10000.0):
 
 
 def ntk_frequencies(dim, factor, base=10000.0):
-    """b' = b * s ** (|D| / (|D| - 2)), YaRN paper eq. 16."""
+    """b' = b * s ** (|D| / (|D| - 2)), Definition 1 of the YaRN paper."""
     return frequencies(dim, base * factor ** (dim / (dim - 2)))
 
 
 def yarn_frequencies(dim, factor, original_positions, base=10000.0):
-    """NTK-by-parts, YaRN paper eqs. 17-20, with alpha = 1 and beta = 32."""
+    """NTK-by-parts, Definition 2 of the YaRN paper, with alpha = 1 and beta = 32."""
     result = []
     for theta in frequencies(dim, base):
         wavelength = 2 * math.pi / theta

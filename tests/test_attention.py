@@ -216,6 +216,17 @@ def test_attention_to_the_source_is_rotated_only_when_asked(build, sentences, co
         assert (after - before).abs().max() > 0.05 if rotated else torch.equal(after, before)
 
 
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_evaluation_computes_what_training_computed(build, sentences, collate, scheme, activation):
+    """No fused path of torch takes the encoder over in eval mode and forgets the positions."""
+    model = build(**scheme, activation_fn=activation)
+    source, target = collate(sentences(4), left_pad=True), collate(sentences(4, seed=2))
+    trained = model.train()(source, None, target)[0]
+    with torch.no_grad():
+        evaluated = model.eval()(source, None, target)[0]
+    torch.testing.assert_close(evaluated, trained, atol=1e-5, rtol=0)
+
+
 def test_attention_dropout_is_for_training_or_when_retained(build, sentences, collate):
     tokens = collate(sentences(3))
     model = build(attention_dropout=0.5)

@@ -19,7 +19,7 @@ def build(build):
         model = build(**options)
         with torch.no_grad():
             towards_eos = model.decoder.output_projection.weight[EOS]
-            model.decoder.layers[-1].final_layer_norm.bias.add_(towards_eos, alpha=3.0)
+            model.decoder.layers[-1].final_layer_norm.bias.add_(towards_eos, alpha=4.0)
         return model
 
     return make
@@ -194,21 +194,34 @@ def test_equal_sentences_in_a_batch_get_equal_hypotheses(build, sentences, trans
     assert_same(found, [hypotheses for hypotheses in wanted for _ in range(5)])
 
 
-def test_reordering_the_cache_reorders_the_hypotheses(build, sentences, collate, scheme):
-    """Rows chosen twice, rows left out and a sentence that ends, as a beam of two sees them."""
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize(
+    "beam, orders",
+    [
+        (2, [[1, 1, 5, 4]]),  # a row taken twice, rows swapped, and the second sentence ends
+        (2, [[1, 1, 5, 4], [3, 2]]),  # twice between two steps
+        (1, [[5, 0, 0, 3]]),  # without a beam any row may be taken
+    ],
+)
+def test_reordering_the_cache_reorders_the_hypotheses(
+    build, sentences, collate, scheme, beam, orders, trained
+):
+    """With and without gradients, since the cache is copied in two ways."""
     model = build(**scheme)
-    model.set_beam_size(2)
-    sources = collate(sentences(3, longest=8), left_pad=True)
-    prefixes = collate(sentences(6, longest=8, seed=2))[:, :3]
-    order = torch.tensor([1, 1, 5, 4])
-    twice = torch.arange(3).repeat_interleave(2)
-    encoder_out = model.encoder.reorder_encoder_out(model.encoder(sources), twice)
+    model.set_beam_size(beam)
+    tokens = collate(sentences(6 // beam, longest=8), left_pad=True)
+    source = tokens.repeat_interleave(beam, dim=0)
+    target = collate(sentences(6, longest=8, seed=2))[:, :3]
     cache = {}
-    model.decoder(prefixes[:, :2], encoder_out, incremental_state=cache)
-    model.decoder.reorder_incremental_state_scripting(cache, order)
-    encoder_out = model.encoder.reorder_encoder_out(encoder_out, order)
-    found = model.decoder(prefixes[order], encoder_out, incremental_state=cache)[0][:, -1]
-    wanted = build(**scheme)(sources[twice[order]], None, prefixes[order])[0][:, -1]
+    with torch.set_grad_enabled(trained):
+        encoder_out = model.encoder(source)
+        model.decoder(target[:, :2], encoder_out, incremental_state=cache)
+        for order in map(torch.tensor, orders):
+            model.decoder.reorder_incremental_state_scripting(cache, order)
+            encoder_out = model.encoder.reorder_encoder_out(encoder_out, order)
+            source, target = source[order], target[order]
+        found = model.decoder(target, encoder_out, incremental_state=cache)[0][:, -1]
+        wanted = build(**scheme)(source, None, target)[0][:, -1]
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)
 
 
@@ -277,11 +290,17 @@ def test_autocast_gives_the_logits_within_a_few_roundings(build, sentences, coll
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_reduced_models_search(build, sentences, translate, scheme, dtype):
-    found = translate(build(sharpness=1.0, **scheme).to(dtype), sentences(6))
-    wanted = translate(build(sharpness=1.0, **scheme), sentences(6))
-    best = [hypotheses[0][0] for hypotheses in found]
-    assert best == pytest.approx([hypotheses[0][0] for hypotheses in wanted], abs=0.05)
+def test_reduced_models_score_their_hypotheses_as_float32_does(
+    build, sentences, translate, scheme, dtype
+):
+    exact, sources = build(sharpness=1.0, **scheme), sentences(6)
+    found = translate(build(sharpness=1.0, **scheme).to(dtype), sources)
+    for source, hypotheses in zip(sources, found):
+        for score, words in hypotheses:
+            target = torch.tensor([words])
+            logits = exact(source[None], None, target.roll(1, dims=1))[0]
+            wanted = -torch.nn.functional.cross_entropy(logits[0], target[0])
+            assert score == pytest.approx(wanted.item(), abs=8 * torch.finfo(dtype).eps)
 
 
 def test_validation_after_more_training_uses_the_new_weights(

@@ -99,6 +99,14 @@ def test_rotary_turns_each_token_by_its_own_place(layout):
             torch.testing.assert_close(turned[row, head], wanted, atol=1e-5, rtol=0)
 
 
+def test_a_table_belongs_to_its_places_and_not_to_their_number():
+    """Five tokens at offset 0, then five at offset 3, by one scheme."""
+    scheme = Rotary(1, 8)
+    whole = phases(scheme, torch.arange(8)[None])
+    assert torch.equal(phases(scheme, torch.arange(5)[None]), whole[..., :5, :])
+    assert torch.equal(phases(scheme, torch.arange(3, 8)[None]), whole[..., 3:, :])
+
+
 def test_values_turn_only_when_asked_and_only_yarn_scales_queries():
     places, x = torch.arange(5)[None], torch.randn(1, 2, 5, 8)
     plain = Rotary(1, 8)(places)[0]
@@ -123,8 +131,14 @@ def test_a_scheme_is_asked_once_per_stack_and_pass(build, sentences, collate, sc
     kind = type(model.encoder.embed_positions)
     forward = kind.forward
     monkeypatch.setattr(kind, "forward", lambda *args: asked.append(1) or forward(*args))
-    model(tokens, None, tokens)
-    assert len(asked) == (3 if scheme.get("rope_cross_attention") else 2)
+    encoder_out = model.encoder(tokens)
+    assert len(asked) == 1
+    cache = {}
+    for step in (1, 2, 3):
+        asked.clear()
+        model.decoder(tokens[:, :step], encoder_out, incremental_state=cache)
+        of_the_source = 1 if scheme.get("rope_cross_attention") and step == 1 else 0
+        assert len(asked) == 1 + of_the_source
 
 
 def test_rotary_keeps_nothing_in_the_model(build):
@@ -207,14 +221,14 @@ def test_weights_convert_between_layouts(build, sentences, collate):
     """Rows of the projections change places, biases with them; the logits stay."""
     tokens = collate(sentences(5))
     for options, width in (({}, 8), ({"rope_fraction": 0.5, "rope_cross_attention": True}, 4)):
-        model = build(**options)
-        half = build(seed=2, rope_layout="half", **options)
+        model = build(**options).double()
+        half = build(seed=2, rope_layout="half", **options).double()
         weights = {k: v for k, v in model.state_dict().items() if k != "position_settings"}
         half.load_state_dict(weights)
         wanted = model(tokens, None, tokens)[0]
         assert (half(tokens, None, tokens)[0] - wanted).abs().max() > 0.1
         half.load_state_dict(reference.interleaved_to_half(weights, heads=4, width=width))
-        torch.testing.assert_close(half(tokens, None, tokens)[0], wanted, atol=1e-5, rtol=0)
+        torch.testing.assert_close(half(tokens, None, tokens)[0], wanted, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize(

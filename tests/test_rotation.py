@@ -233,7 +233,7 @@ def test_yarn_keeps_fast_pairs_and_divides_slow_ones():
 
 @pytest.mark.parametrize("factor", [2, 4, 8])
 def test_only_yarn_sharpens_attention(factor):
-    """Queries and keys are each multiplied by 0.1 ln(s) + 1 (YaRN paper eq. 22)."""
+    """Queries and keys are each multiplied by 0.1 ln(s) + 1 (YaRN paper, section 3.4)."""
     scale = RotaryScaling("yarn", factor).logit_scale
     assert scale == pytest.approx((0.1 * math.log(factor) + 1) ** 2)
     assert RotaryScaling("linear", factor).logit_scale == 1.0

@@ -174,6 +174,29 @@ def test_weights_are_drawn_as_fairseq_draws_them(task, options):
             assert torch.equal(weight, wanted[name]), name
 
 
+def test_computing_activations_twice_changes_no_gradient(build, batch, options):
+    gradients = []
+    for twice in (False, True):
+        model = build(**options, checkpoint_activations=twice).train()
+        model(**batch)[0].square().mean().backward()
+        gradients.append([weight.grad for weight in model.parameters()])
+    for found, wanted in zip(*gradients):
+        assert torch.equal(found, wanted)
+
+
+def test_layerdrop_skips_layers_in_training_only(build, batch):
+    model = build(encoder_layerdrop=0.5, decoder_layerdrop=0.5)
+
+    def layers_run():
+        encoder_out = model.encoder(batch["src_tokens"], return_all_hiddens=True)
+        decoded = model.decoder(batch["prev_output_tokens"], encoder_out, return_all_hiddens=True)
+        return len(encoder_out["encoder_states"]) - 1, len(decoded[1]["inner_states"]) - 1
+
+    assert {layers_run() for _ in range(30)} == {(2, 2)}
+    model.train()
+    assert {layers_run() for _ in range(300)} == set(itertools.product(range(3), range(3)))
+
+
 def test_a_stock_checkpoint_of_other_positions_is_refused(twins, build):
     stock, _ = twins({"position": "learned"})
     for position in ("rotary", "none", "sinusoidal"):
