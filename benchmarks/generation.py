@@ -12,7 +12,16 @@ from typing import Any, Callable
 import torch
 from fairseq.sequence_generator import SequenceGenerator
 
-from .pairs import MODELS, SIZES, Vocabulary, alternate, batch, build, vocabulary
+from .pairs import (
+    MODELS,
+    SIZES,
+    Vocabulary,
+    alternate,
+    argument_parser,
+    batch,
+    build,
+    vocabulary,
+)
 
 
 def translator(
@@ -37,17 +46,11 @@ def translator(
     return run
 
 
-def main(arguments: Any = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", nargs="+", choices=SIZES, default=list(SIZES))
-    parser.add_argument("--pairs", type=int, default=5)
+def main() -> None:
+    parser = argument_parser(__doc__)
     parser.add_argument("--sentences", type=int, default=32, help="sentences of a batch")
     parser.add_argument("--length", type=int, default=25, help="tokens of a sentence")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
-    options = parser.parse_args(arguments)
-    torch.set_num_threads(options.threads)
+    options = parser.parse_args()
     for size in options.size:
         print(f"translation, {size} {SIZES[size]}, {options.device} {options.dtype}, sentences/s")
         task = vocabulary(size)

@@ -9,7 +9,6 @@ of the same source to 32 tokens at beam 4. Each model runs in a process of its o
 import argparse
 import resource
 import time
-from typing import Any
 
 import torch
 from fairseq.sequence_generator import SequenceGenerator
@@ -48,12 +47,12 @@ def measure(name: str, options: argparse.Namespace) -> None:
     )
 
 
-def main(arguments: Any = None) -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tokens", type=int, default=4096)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     print(f"a sentence pair of {options.tokens} tokens, {SIZE}, {options.device} {options.dtype}")
     for name in MODELS:
         in_own_process(measure, name, options)

@@ -1,9 +1,9 @@
 """Two models of one size, fairseq's own transformer and ours, and how to time them side by side."""
 
+import argparse
 import multiprocessing
 import statistics
 import time
-from argparse import Namespace
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Callable, NamedTuple
 
@@ -48,7 +48,7 @@ def build(name: str, size: str, task: Any, **options: Any) -> BaseFairseqModel:
         args[f"{side}_layers"] = sizes["layers"]
         args[f"{side}_attention_heads"] = sizes["heads"]
     torch.manual_seed(1)
-    return MODELS[name].build_model(Namespace(**{**args, **options}), task)
+    return MODELS[name].build_model(argparse.Namespace(**{**args, **options}), task)
 
 
 def batch(task: Vocabulary, tokens: int, longest: int, seed: int) -> dict[str, torch.Tensor]:
@@ -73,10 +73,20 @@ def batch(task: Vocabulary, tokens: int, longest: int, seed: int) -> dict[str, t
     return {"source": source, "previous": previous, "target": target}
 
 
-def in_own_process(function: Callable[..., None], *arguments: Any) -> None:
+def argument_parser(description: str) -> argparse.ArgumentParser:
+    """The options that all benchmarks of speed share."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--size", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--pairs", type=int, default=5, help="how often both models run")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
+    return parser
+
+
+def in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call it in a fresh process, so that its peak of memory is its own; its errors are raised."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        pool.submit(function, *arguments).result()
+        return pool.submit(function, *arguments).result()
 
 
 def alternate(runs: dict[str, Callable[[], int]], pairs: int, device: torch.device) -> None:

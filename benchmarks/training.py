@@ -9,12 +9,22 @@ of a process of its own for each model.
 
 import argparse
 import resource
-from typing import Any, Callable
+from typing import Callable
 
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
 
-from .pairs import MODELS, SIZES, Vocabulary, alternate, batch, build, in_own_process, vocabulary
+from .pairs import (
+    MODELS,
+    SIZES,
+    Vocabulary,
+    alternate,
+    argument_parser,
+    batch,
+    build,
+    in_own_process,
+    vocabulary,
+)
 
 LENGTHS = (12, 20, 28, 40, 64)
 
@@ -47,32 +57,26 @@ def trainer(
     return run
 
 
-def peak_memory(name: str, size: str, options: argparse.Namespace) -> None:
-    """Train for two rounds in this process and print what it took at most, in MiB."""
-    torch.set_num_threads(options.threads)
+def peak_memory(name: str, size: str, options: argparse.Namespace) -> float:
+    """Train for two rounds in this process; the most memory that it has held, in MiB."""
     run = trainer(name, size, vocabulary(size), options)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     run(), run()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if options.device != "cpu":
-        before, peak = 0.0, torch.cuda.max_memory_allocated() / 2**20
-    print(f"    {name}: peak {peak:,.0f} MiB, {peak - before:,.0f} more than before training")
+        return torch.cuda.max_memory_allocated() / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def main(arguments: Any = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", nargs="+", choices=SIZES, default=list(SIZES))
-    parser.add_argument("--pairs", type=int, default=5)
+def main() -> None:
+    parser = argument_parser(__doc__)
     parser.add_argument("--tokens", type=int, default=2048, help="target tokens of a batch")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
-    options = parser.parse_args(arguments)
-    torch.set_num_threads(options.threads)
+    options = parser.parse_args()
     for size in options.size:
         print(f"training, {size} {SIZES[size]}, {options.device} {options.dtype}, tokens/s")
-        for name in MODELS:
-            in_own_process(peak_memory, name, size, options)
+        peaks = {name: in_own_process(peak_memory, name, size, options) for name in MODELS}
+        print(
+            f"    peak memory: fairseq {peaks['fairseq']:,.0f} MiB, fairseq_rope "
+            f"{peaks['fairseq_rope']:,.0f} MiB, ratio {peaks['fairseq_rope'] / peaks['fairseq']:.3f}"
+        )
         task = vocabulary(size)
         runs = {name: trainer(name, size, task, options) for name in MODELS}
         alternate(runs, options.pairs, torch.device(options.device))
