@@ -73,9 +73,10 @@ def main() -> None:
     for size in options.size:
         print(f"training, {size} {SIZES[size]}, {options.device} {options.dtype}, tokens/s")
         peaks = {name: in_own_process(peak_memory, name, size, options) for name in MODELS}
+        ours, theirs = peaks["fairseq_rope"], peaks["fairseq"]
         print(
-            f"    peak memory: fairseq {peaks['fairseq']:,.0f} MiB, fairseq_rope "
-            f"{peaks['fairseq_rope']:,.0f} MiB, ratio {peaks['fairseq_rope'] / peaks['fairseq']:.3f}"
+            f"    peak memory: fairseq {theirs:,.0f} MiB, fairseq_rope {ours:,.0f} MiB, "
+            f"ratio {ours / theirs:.3f}"
         )
         task = vocabulary(size)
         runs = {name: trainer(name, size, task, options) for name in MODELS}
