@@ -7,15 +7,17 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from fairseq_rope.text.lines import count_lines, read_lines
 
 from . import mirror
-from .conftest import SCRIPTS
+from .conftest import ROOT, SCRIPTS
 
 SIZE = 250
 OPTIONS = """--arch roformer_transformer_tiny --encoder-layers 1 --decoder-layers 1
@@ -26,11 +28,20 @@ OPTIONS = """--arch roformer_transformer_tiny --encoder-layers 1 --decoder-layer
 
 @pytest.mark.parametrize("segmenter", ["subword-nmt", "sentencepiece"])
 def test_from_archives_to_a_score(segmenter, run, archives, tmp_path):
-    folder, test = archives
     work = tmp_path / "work"
-    preparation = {
+    prepare(run, work, segmenter, *archives)
+    train(run, work)
+    scored = run("score.sh", WORK=work)
+    for name in ("sacreBLEU", "chrF2", "TER", "tokenised BLEU", "tokenised BLEU, compounds split"):
+        assert re.search(rf"  {name} = \d+\.\d\d  \[", scored)
+    if segmenter == "sentencepiece":
+        check_yaml_file(work, tmp_path)
+
+
+def prepare(run, work, segmenter, archives, test):
+    variables = {
         "WORK": work,
-        "WMT_SOURCE": folder,
+        "WMT_SOURCE": archives,
         "SEGMENTER": segmenter,
         "SIZE": SIZE,
         "THRESHOLD": 2,
@@ -38,31 +49,60 @@ def test_from_archives_to_a_score(segmenter, run, archives, tmp_path):
         "DEDUP": "yes",
         "WORKERS": 1,
     }
-    printed = run("prepare.sh", **preparation)
+    printed = run("prepare.sh", **variables)
     check_line_counts(work, len(test))
     check_table(work, printed)
-    check_nothing_is_done_again(work, run("prepare.sh", **preparation))
-    refused = run("prepare.sh", code=1, **{**preparation, "SIZE": SIZE + 1})
+    check_nothing_is_done_again(work, run("prepare.sh", **variables))
+    refused = run("prepare.sh", code=1, **{**variables, "SIZE": SIZE + 1})
     assert "was begun with" in refused and "choose another WORK" in refused
 
-    training = {"WORK": work, "GPUS": 0, "BATCH_TOKENS": 1500, "GPU_TOKENS": 800}
-    printed = run("train.sh", *OPTIONS.split(), **training)
+
+def train(run, work):
+    variables = {"WORK": work, "GPUS": 0, "BATCH_TOKENS": 1500, "GPU_TOKENS": 800}
+    printed = run("train.sh", *OPTIONS.split(), **variables)
     assert "1 processes x 750 tokens x update-freq 2 = 1500 tokens an update" in printed
-    resumed = run("train.sh", *OPTIONS.split(), "--max-update", 62, **training)
+    resumed = run("train.sh", *OPTIONS.split(), "--max-update", 62, **variables)
     assert re.search(r"Loaded checkpoint \S+checkpoint_last.pt .* @ 60 updates", resumed)
-    assert printed and "average of" in run("average.sh", **training, LAST=2)
+    assert "average of" in run("average.sh", WORK=work, LAST=2)
 
-    assert "32 lines, 0 skipped" in run("translate.sh", **training)
+    assert "32 lines, 0 skipped" in run("translate.sh", WORK=work)
     check_translation(list(read_lines(work / "base" / "test.de")))
-    scored = run("score.sh", **training)
-    for name in ("sacreBLEU", "chrF2", "TER", "tokenised BLEU", "tokenised BLEU, compounds split"):
-        assert re.search(rf"  {name} = \d+\.\d\d  \[", scored)
-
-    text, output = tmp_path / "text", tmp_path / "out"
+    text, output = work / "any.en", work / "any.de"
     text.write_text("The dog sees a red car.\n\n" + "the dog " * 1200 + "\nThe cat.\n")
-    printed = run("translate.sh", text, output, **training)
+    printed = run("translate.sh", text, output, WORK=work)
     assert "4 lines, 1 skipped: lines 3, blank in the output" in printed
     assert [bool(line) for line in read_lines(output)] == [True, False, False, True]
+
+
+def check_yaml_file(work, folder):
+    """fairseq-hydra-train trains by the YAML file, with the settings of train.sh."""
+    overrides = {
+        "common.user_dir": ROOT / "fairseq_rope",
+        "task.data": work / "data",
+        "common.bf16": "false",
+        "model.encoder_layers": 1,
+        "model.decoder_layers": 1,
+        "optimization.max_update": 1,
+        "optimization.update_freq": "[1]",
+        "dataset.max_tokens": 200,
+        "hydra.run.dir": folder / "hydra",
+    }
+    command = [Path(sys.executable).parent / "fairseq-hydra-train"]
+    command += ["--config-dir", SCRIPTS / "config", "--config-name", "roformer_base"]
+    command += [f"{name}={value}" for name, value in overrides.items()]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    theirs, ours = (
+        torch.load(path / "checkpoint_last.pt", weights_only=True)["cfg"]
+        for path in (work / "base", folder / "hydra" / "checkpoints")
+    )
+    chosen_here = {"lr", "warmup_updates"}
+    for part in ("criterion", "optimizer", "lr_scheduler"):
+        for name in theirs[part].keys() - chosen_here:
+            assert ours[part][name] == theirs[part][name], name
+    for part, name in (("model", "share_all_embeddings"), ("common", "seed")):
+        assert ours[part][name] == theirs[part][name]
+    assert ours["optimization"]["lr"] == [5e-4] and ours["lr_scheduler"]["warmup_updates"] == 4000
 
 
 def check_line_counts(work, test_lines):
