@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
@@ -161,7 +161,6 @@ def paired_bootstrap(
     test = PairedTest(
         list(systems.items()), {"BLEU": BLEU(trg_lang=language)}, [references], test_type="bs"
     )
-    _, results = test()
-    return {
-        name: result.p_value for name, result in list(zip(results["System"], results["BLEU"]))[1:]
-    }
+    results: Any = test()[1]
+    names, scores = results["System"][1:], results["BLEU"][1:]
+    return {name: result.p_value for name, result in zip(names, scores)}

@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     check = CorpusCheck([args.source, args.target], args.languages)
     _print_line_counts(check)
-    findings = list(check.findings())
-    for problem, count, first, fatal in findings:
-        print(f"{'ERROR' if fatal else 'warning'}  {count:,} x {problem}; first: {first}")
+    for finding in check.findings():
+        kind = "ERROR" if finding.fatal else "warning"
+        print(f"{kind}  {finding.count:,} x {finding.problem}; first: {finding.first}")
     print("usable" if check.usable else "not usable as it is")
     if args.fix:
         finish(fix_corpus([args.source, args.target], args.fix), args)

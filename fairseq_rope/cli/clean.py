@@ -30,4 +30,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     cleaner = Cleaner(args.max_words, args.max_ratio)
-    finish(filter_pairs("clean", cleaner, read_pairs(*args.inputs), args.outputs), args)
+    finish(filter_pairs("clean", cleaner, read_pairs(args.inputs), args.outputs), args)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import NamedTuple
 
 from .clean import Cleaner
 from .dedup import first_occurrences
@@ -30,7 +30,8 @@ LANGUAGE_SAMPLE = 20_000
 """Lines from which the language is guessed."""
 
 
-class Finding(NamedTuple):
+@dataclass(frozen=True)
+class Finding:
     """One kind of fault: how often, where first, and whether the corpus is unusable by it."""
 
     problem: str
@@ -85,7 +86,7 @@ class CorpusCheck:
             if None not in pair:
                 self._read_pair(number, *pair)
         if self.lines[0] == self.lines[1]:
-            occurs_first = first_occurrences(read_pairs(*self.paths, "surrogateescape"))
+            occurs_first = first_occurrences(read_pairs(self.paths, "surrogateescape"))
             if not occurs_first.all():
                 first = int(occurs_first.argmin()) + 1
                 self._counts["repeated pairs"] = int((~occurs_first).sum())
@@ -99,7 +100,8 @@ class CorpusCheck:
         for problem in line_problems(line):
             where = f"{self.paths[side]}, line {number}"
             if problem is INVALID:
-                where += f", byte {len(line[: SURROGATE.search(line).start()].encode()) + 1}"
+                valid = SURROGATE.split(line, maxsplit=1)[0]
+                where += f", byte {len(valid.encode()) + 1}"
             self._note(problem, where)
         if self.languages and number <= LANGUAGE_SAMPLE:
             count_function_words(line, self._function_words[side])
@@ -162,7 +164,7 @@ def fix_corpus(inputs: Sequence[PathLike], outputs: Sequence[PathLike]) -> Repor
 
 
 def _normalised_pairs(inputs: Sequence[PathLike]) -> Iterator[tuple[str, str]]:
-    for pair in read_pairs(*inputs, "surrogateescape"):
+    for pair in read_pairs(inputs, "surrogateescape"):
         # Normalising would hide the invalid bytes.
         source, target = (s if SURROGATE.search(s) else normalise_space(s) for s in pair)
         yield source, target

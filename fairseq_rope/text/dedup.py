@@ -32,10 +32,10 @@ def first_occurrences(pairs: Iterable[tuple[str, str]]) -> np.ndarray:
 
 def drop_duplicates(step: str, inputs: Sequence[PathLike], outputs: Sequence[PathLike]) -> Report:
     """Write every distinct line pair once, where it first stands; reads the files twice."""
-    occurs_first = iter(first_occurrences(read_pairs(*inputs)))
+    occurs_first = iter(first_occurrences(read_pairs(inputs)))
     return filter_pairs(
         step,
         lambda source, target: None if next(occurs_first) else "duplicate",
-        read_pairs(*inputs),
+        read_pairs(inputs),
         outputs,
     )

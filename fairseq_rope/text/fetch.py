@@ -63,7 +63,8 @@ def _download(url: str, target: Path) -> None:
 
 
 def _check_hash(file: Path, lock: Path) -> None:
-    known = dict(reversed(line.split("  ", 1)) for line in _read(lock).splitlines())
+    entries = (line.split("  ", 1) for line in _read(lock).splitlines())
+    known = {name: digest for digest, name in entries}
     found = _sha256(file)
     if known.setdefault(file.name, found) != found:
         raise ValueError(

@@ -10,19 +10,19 @@ from __future__ import annotations
 import gzip
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from typing import BinaryIO, TextIO, Union
+from typing import TextIO, Union
 
 PathLike = Union[str, Path]
 STANDARD_STREAM = "-"
 
 
 @contextmanager
-def open_bytes(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file, a ``.gz`` file, or standard input (``-``) for reading."""
+def open_bytes(path: PathLike) -> Iterator[Iterable[bytes]]:
+    """Open a file, a ``.gz`` file, or standard input (``-``) to read lines up to and with LF."""
     if str(path) == STANDARD_STREAM:
         yield sys.stdin.buffer
         return
@@ -57,16 +57,14 @@ def count_lines(path: PathLike) -> int:
         return sum(1 for _ in stream)
 
 
-def read_pairs(
-    source: PathLike, target: PathLike, errors: str = "strict"
-) -> Iterator[tuple[str, str]]:
-    """Yield the line pairs of a parallel corpus, decoded as by ``read_lines``.
+def read_pairs(paths: Sequence[PathLike], errors: str = "strict") -> Iterator[tuple[str, str]]:
+    """Yield the line pairs of a corpus in two files, decoded as by ``read_lines``.
 
     Raises ValueError with both counts when one file ends before the other.
     """
-    for source_line, target_line in zip_longest(
-        read_lines(source, errors), read_lines(target, errors)
-    ):
+    source, target = paths
+    lines = zip_longest(read_lines(source, errors), read_lines(target, errors))
+    for source_line, target_line in lines:
         if source_line is None or target_line is None:
             raise ValueError(
                 f"{source} has {count_lines(source)} lines, "
@@ -102,9 +100,9 @@ def open_outputs(*paths: PathLike) -> Iterator[list[TextIO]]:
     ``-`` is standard output, which cannot be taken back.
     """
     if STANDARD_STREAM in map(str, paths):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-        yield [sys.stdout] * len(paths)
-        sys.stdout.flush()
+        output = sys.stdout.fileno()
+        with open(output, "w", encoding="utf-8", newline="\n", closefd=False) as stream:
+            yield [stream] * len(paths)
         return
     with replacing(*paths) as partials, ExitStack() as stack:
         yield [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
 
@@ -36,6 +38,9 @@ class Detokeniser:
 
 class _FastMosesTokenizer(MosesTokenizer):
     """sacremoses' tokeniser with sets where it searches lists and strings for every word."""
+
+    NONBREAKING_PREFIXES: Collection[str]
+    NUMERIC_ONLY_PREFIXES: Collection[str]
 
     def __init__(self, language: str) -> None:
         super().__init__(language)

@@ -68,7 +68,7 @@ def test_unequal_counts_are_both_named(tmp_path, left, right):
     (tmp_path / "r").write_text(right)
     message = rf"has {left.count(chr(10))} lines, .* has {right.count(chr(10))};"
     with pytest.raises(ValueError, match=message):
-        list(read_pairs(tmp_path / "l", tmp_path / "r"))
+        list(read_pairs([tmp_path / "l", tmp_path / "r"]))
 
 
 FILTER = ("normalise", "--language", "en")

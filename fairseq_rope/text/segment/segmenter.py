@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from functools import lru_cache
+from typing import Any
 
 from ..lines import PathLike
 
@@ -67,6 +68,6 @@ class Segmenter(ABC):
             ]
         return self.joint.join(pieces)
 
-    def __reduce__(self) -> tuple[type[Segmenter], tuple[PathLike, ...]]:
+    def __reduce__(self) -> tuple[type[Segmenter], tuple[Any, ...]]:
         # A worker process reads the model again; the cache stays behind.
         return type(self), (self.model,)

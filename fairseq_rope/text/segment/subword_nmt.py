@@ -6,6 +6,7 @@ import io
 import re
 from collections import Counter
 from math import inf
+from typing import Any
 
 from subword_nmt.apply_bpe import check_vocab_and_split
 from subword_nmt.learn_bpe import learn_bpe
@@ -94,7 +95,7 @@ class SubwordNmt(Segmenter):
     def undo(line: str) -> str:
         return JOINT.sub("", line).replace(ESCAPED_END, "@@")
 
-    def __reduce__(self) -> tuple[type[Segmenter], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[Segmenter], tuple[Any, ...]]:
         return type(self), (self.model, self.vocabulary, self.threshold)
 
 
