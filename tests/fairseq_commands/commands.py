@@ -24,6 +24,7 @@ PARSERS = {
     "train": options.get_training_parser,
     "generate": options.get_generation_parser,
     "interactive": options.get_interactive_generation_parser,
+    "validate": options.get_validation_parser,
 }
 TINY = """--encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 64
     --decoder-ffn-embed-dim 64 --encoder-layers 2 --decoder-layers 2"""
