@@ -11,6 +11,7 @@
 # SPLIT_HYPHENS  yes: the tokeniser writes well-known as well @-@ known (no)
 # DEDUP          yes: drop repeated sentence pairs (no)
 # WORKERS        processes of a step (one for each core)
+#
 # Stopped at any point, it goes on at the same step when it is run again.
 set -euo pipefail
 
@@ -41,7 +42,7 @@ stop() {
 }
 
 # Run a command unless it was done before; after one that was not, all are done again.
-current=settings
+current=
 again=
 step() {
     current=$1
@@ -58,7 +59,8 @@ step() {
 }
 
 on_exit() {
-    [ "$1" -eq 0 ] || echo "prepare.sh: stopped at '$current'; run it again to go on there" >&2
+    [ "$1" -eq 0 ] || [ -z "$current" ] ||
+        echo "prepare.sh: stopped at '$current'; run it again to go on there" >&2
 }
 trap 'on_exit $?' EXIT
 
@@ -83,7 +85,7 @@ check() {  # check NAME
 
 tokenise() {  # tokenise PART LANGUAGE, from one file or more on standard input
     local options=()
-    [ "$SPLIT_HYPHENS" = no ] || options+=(--split-hyphens)
+    [ "$SPLIT_HYPHENS" = no ] || options=(--split-hyphens)
     if [ "$SEGMENTER" = subword-nmt ]; then
         fairseq-rope tokenise --language "$2" --workers "$WORKERS" "${options[@]}" \
             - "$WORK/tokens/$1.$2" --report "$WORK/report" --name "$1.$2 tokenise"
@@ -122,10 +124,8 @@ binarise() {
     mv "$WORK/data.part" "$WORK/data"
 }
 
-case $SEGMENTER in
-    subword-nmt | sentencepiece) ;;
-    *) stop "SEGMENTER must be subword-nmt or sentencepiece, but is $SEGMENTER" ;;
-esac
+[[ $SEGMENTER =~ ^(subword-nmt|sentencepiece)$ ]] ||
+    stop "SEGMENTER must be subword-nmt or sentencepiece, but is $SEGMENTER"
 for name in SIZE THRESHOLD WORKERS; do
     [[ ${!name} =~ ^[0-9]+$ ]] || stop "$name must be a whole number, but is ${!name}"
 done

@@ -41,21 +41,20 @@ max_tokens=$((BATCH_TOKENS / (processes * update_freq)))
 echo "train.sh: $processes processes x $max_tokens tokens x update-freq $update_freq =" \
     "$((processes * max_tokens * update_freq)) tokens an update"
 
-precision=$(python -c '
+precision=--cpu
+[ "$GPUS" -eq 0 ] || precision=$(python -c '
 import torch
-gpu = torch.cuda.is_available()
-print("--bf16" if gpu and torch.cuda.is_bf16_supported() else "--fp16" if gpu else "")')
-[ "$GPUS" -gt 0 ] || precision=--cpu
+print("--bf16" if torch.cuda.is_bf16_supported() else "--fp16")')
 
 launch=(fairseq-train)
 if [ "$NODES" -gt 1 ]; then
-    # Without --distributed-world-size each machine would train a model of its own.
     launch=(torchrun --nnodes "$NODES" --node_rank "${NODE_RANK:-0}" --nproc_per_node "$GPUS"
         --master_addr "${MASTER_ADDR:-localhost}" --master_port "${MASTER_PORT:-29500}"
-        "$(command -v fairseq-train)" --distributed-world-size "$processes")
+        "$(command -v fairseq-train)")
 fi
 
 "${launch[@]}" "$WORK/data" --source-lang en --target-lang de \
+    --distributed-world-size "$processes" \
     --user-dir "$HERE/../../fairseq_rope" "${model[@]}" --share-all-embeddings \
     --optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 \
     --lr 5e-4 --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7 --warmup-updates 4000 \

@@ -8,12 +8,20 @@ import sys
 from ..text.report import Report
 
 
+def positive(text: str) -> int:
+    """A whole number above 0, as argparse's ``type``."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, but is {text}")
+    return number
+
+
 def add_filter_arguments(parser: argparse.ArgumentParser) -> None:
     """Add INPUT, OUTPUT (standard input and output by default) and the options of every step."""
     parser.add_argument("input", nargs="?", default="-", metavar="INPUT", help="default: stdin")
     parser.add_argument("output", nargs="?", default="-", metavar="OUTPUT", help="default: stdout")
     parser.add_argument(
-        "--workers", type=int, metavar="N", help="processes (default: one for each core)"
+        "--workers", type=positive, metavar="N", help="processes (default: one for each core)"
     )
     add_report_arguments(parser)
 

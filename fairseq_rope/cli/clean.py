@@ -7,13 +7,13 @@ import argparse
 from ..text.clean import Cleaner
 from ..text.filter import filter_pairs
 from ..text.lines import read_pairs
-from .arguments import add_pair_arguments, finish
+from .arguments import add_pair_arguments, finish, positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-words",
-        type=int,
+        type=positive,
         default=Cleaner.max_words,
         metavar="N",
         help="drop pairs with a longer side (default: %(default)s)",

@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser(arguments).parse_args(arguments)
     try:
         return args.run(args) or 0
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except BrokenPipeError:
         # The reader has had enough. Standard output is flushed once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,7 +7,7 @@ import sys
 
 from ..text.filter import filter_file
 from ..text.segment import SEGMENTERS, SubwordNmt, learn
-from .arguments import add_filter_arguments, finish
+from .arguments import add_filter_arguments, finish, positive
 
 SUSPICIOUS_PIECES = 3.0
 """Pieces per word; a BPE of 6,000 and more gives 1.1 to 1.6 on the text it was learnt from."""
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     learner.add_argument("--model", required=True, help="file to write")
     learner.add_argument(
         "--size",
-        type=int,
+        type=positive,
         required=True,
         help="pieces (sentencepiece) or merges (subword-nmt)",
     )
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     applier.add_argument(
         "--vocabulary-threshold",
-        type=int,
+        type=positive,
         default=50,
         metavar="N",
         help="... that it counts at least this often (default: %(default)s)",

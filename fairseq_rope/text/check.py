@@ -70,7 +70,8 @@ class CorpusCheck:
             counts = f"unequal line counts, {self.lines[0]:,} and {self.lines[1]:,}"
             yield Finding(counts, 1, self.suspicious or "no pair looks odd", True)
         elif self.identical > self.lines[0] / 2:
-            yield Finding("source and target are mostly the same", self.identical, "", True)
+            paths = " and ".join(self.paths)
+            yield Finding("source and target are mostly the same", self.identical, paths, True)
         for path, stated, words in zip(self.paths, self.languages or (), self._function_words):
             if other := other_language(words, stated):
                 yield Finding(f"not {stated} but {other} by its frequent words", 1, path, True)

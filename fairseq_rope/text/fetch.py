@@ -10,8 +10,9 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import Request, urlopen
 
 from .lines import replacing
+from .report import with_progress
 
-CHUNK = 1 << 20
+MEBIBYTE = 1 << 20
 
 NOTHING_LEFT = 416
 """The HTTP status for a range that begins at the end of the file."""
@@ -52,7 +53,8 @@ def _download(url: str, target: Path) -> None:
         resumed = response.status == 206
         size = int(response.headers["Content-Length"]) + (have if resumed else 0)
         with open(partial, "ab" if resumed else "wb") as output:
-            shutil.copyfileobj(response, output, CHUNK)
+            chunks = iter(lambda: response.read(MEBIBYTE), b"")
+            output.writelines(with_progress(chunks, f"fetch {target.name}", "MiB"))
     have = partial.stat().st_size
     if have != size:
         raise ValueError(
@@ -82,6 +84,6 @@ def _read(lock: Path) -> str:
 def _sha256(file: Path) -> str:
     digest = hashlib.sha256()
     with open(file, "rb") as stream:
-        while chunk := stream.read(CHUNK):
+        while chunk := stream.read(MEBIBYTE):
             digest.update(chunk)
     return digest.hexdigest()

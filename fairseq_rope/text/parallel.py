@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -67,6 +68,8 @@ def _map_batches(
 
 def _set_function(function: LineFunction) -> None:
     global _function
+    # Ctrl-C reaches every process of the terminal; the parent alone answers it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _function = function
 
 

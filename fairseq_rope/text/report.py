@@ -74,7 +74,7 @@ def format_reports(reports: Iterable[Report]) -> str:
     )
 
 
-def with_progress(items: Iterable[Item], step: str) -> Iterator[Item]:
+def with_progress(items: Iterable[Item], step: str, unit: str = "lines") -> Iterator[Item]:
     """Yield the items and tell standard error from time to time how many have passed."""
     start = told = time.monotonic()
     for number, item in enumerate(items, 1):
@@ -82,6 +82,5 @@ def with_progress(items: Iterable[Item], step: str) -> Iterator[Item]:
         now = time.monotonic()
         if now - told > PROGRESS_INTERVAL:
             told = now
-            print(
-                f"{step}: {number:,} lines, {number / (now - start):,.0f} a second", file=sys.stderr
-            )
+            speed = f"{number / (now - start):,.0f} a second"
+            print(f"{step}: {number:,} {unit}, {speed}", file=sys.stderr)

@@ -1,6 +1,7 @@
 """Files: lines end at LF only, and nothing half-written is ever seen."""
 
 import gzip
+import os
 import signal
 import subprocess
 import sys
@@ -107,13 +108,21 @@ def test_a_reader_that_stops_early_is_no_error_message(toy_file, tmp_path):
     assert result.stdout.count(b"\n") == 1 and b"rror" not in result.stderr
 
 
-def test_a_terminated_step_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_step_leaves_nothing(tmp_path, stop):
     command = [sys.executable, "-m", "fairseq_rope.cli", *FILTER, "-", str(tmp_path / "out")]
-    step = subprocess.Popen(command, env={"PYTHONPATH": str(ROOT)}, stdin=subprocess.PIPE)
+    step = subprocess.Popen(
+        [*command, "--workers", "2"],
+        env={"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     step.stdin.write(b"words\n" * 100_000)
     step.stdin.flush()
     assert list(tmp_path.iterdir()), "the step writes already"
-    step.send_signal(signal.SIGTERM)
-    step.stdin.close()
-    assert step.wait(60) == 128 + signal.SIGTERM
+    # To all its processes, as a terminal or a batch system does.
+    os.killpg(step.pid, stop)
+    _, printed = step.communicate(timeout=60)
+    assert step.returncode == 128 + stop and b"Traceback" not in printed
     assert list(tmp_path.iterdir()) == []

@@ -39,7 +39,7 @@ def run(environment):
             env=environment(**variables),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=200,
+            timeout=400,
         )
         printed = result.stdout.decode()
         assert result.returncode == code, printed

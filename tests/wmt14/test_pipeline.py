@@ -22,10 +22,11 @@ from .conftest import ROOT, SCRIPTS
 SIZE = 250
 OPTIONS = """--arch roformer_transformer_tiny --encoder-layers 1 --decoder-layers 1
     --encoder-embed-dim 64 --decoder-embed-dim 64 --encoder-ffn-embed-dim 128
-    --decoder-ffn-embed-dim 128 --max-update 60 --lr 5e-3 --warmup-updates 20
-    --save-interval-updates 20 --validate-interval-updates 20 --num-workers 0"""
+    --decoder-ffn-embed-dim 128 --max-update 20 --lr 5e-3 --warmup-updates 10
+    --save-interval-updates 10 --validate-interval-updates 10 --num-workers 0"""
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("segmenter", ["subword-nmt", "sentencepiece"])
 def test_from_archives_to_a_score(segmenter, run, archives, tmp_path):
     work = tmp_path / "work"
@@ -61,8 +62,8 @@ def train(run, work):
     variables = {"WORK": work, "GPUS": 0, "BATCH_TOKENS": 1500, "GPU_TOKENS": 800}
     printed = run("train.sh", *OPTIONS.split(), **variables)
     assert "1 processes x 750 tokens x update-freq 2 = 1500 tokens an update" in printed
-    resumed = run("train.sh", *OPTIONS.split(), "--max-update", 62, **variables)
-    assert re.search(r"Loaded checkpoint \S+checkpoint_last.pt .* @ 60 updates", resumed)
+    resumed = run("train.sh", *OPTIONS.split(), "--max-update", 21, **variables)
+    assert re.search(r"Loaded checkpoint \S+checkpoint_last.pt .* @ 20 updates", resumed)
     assert "average of" in run("average.sh", WORK=work, LAST=2)
 
     assert "32 lines, 0 skipped" in run("translate.sh", WORK=work)
