@@ -6,14 +6,26 @@ import re
 from argparse import Namespace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 logger = logging.getLogger(__name__)
 
-# fairseq's own models keep their options in a Namespace, which torch >= 2.6 reads only if told that
-# it may. It holds values and runs nothing; with it their checkpoints load here, and beside ours.
-torch.serialization.add_safe_globals([Namespace])
+# What torch >= 2.6 may read besides tensors; all of it holds values and runs nothing. fairseq's own
+# models keep their options in a Namespace, and training with --eval-bleu leaves arrays of numpy in
+# every checkpoint.
+torch.serialization.add_safe_globals(
+    [
+        Namespace,
+        np.ndarray,
+        np.dtype,
+        type(np.dtype("int64")),
+        type(np.dtype("float64")),
+        np.zeros(1).__reduce__()[0],  # the functions that rebuild an array and a number
+        np.float64(0).__reduce__()[0],
+    ]
+)
 
 StateDict = dict[str, Tensor]
 SETTINGS = "position_settings"

@@ -1,5 +1,6 @@
 """The options of the model: one flat list, for the command line, YAML files and checkpoints."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -9,6 +10,19 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from ..attention import KERNELS
 from ..positions import POSITIONS
 from ..rotation import LAYOUTS, SCALINGS
+
+CHOICES: dict[str, Collection[str]] = {
+    "position": POSITIONS,
+    "attention": KERNELS,
+    "rope_layout": LAYOUTS,
+    "rope_scaling": ("none", *SCALINGS),
+    "activation_fn": utils.get_available_activation_fns(),
+}
+
+
+def choice(name: str) -> Any:
+    """The type of an option that is one of CHOICES."""
+    return ChoiceEnum(list(CHOICES[name]))
 
 
 def option(default: Any, text: str, **metadata: Any) -> Any:
@@ -32,14 +46,14 @@ class Plugin:
 class RoFormerConfig(FairseqDataclass, Plugin):
     """Options of `--arch roformer_transformer`; the defaults are those of Transformer base."""
 
-    position: ChoiceEnum(list(POSITIONS)) = option("rotary", "how attention knows word order")
-    attention: ChoiceEnum(list(KERNELS)) = option("softmax", "what computes attention")
+    position: choice("position") = option("rotary", "how attention knows word order")
+    attention: choice("attention") = option("softmax", "what computes attention")
     rope_base: float = option(10000.0, "pair i turns by rope_base ** (-2i / width) per place")
-    rope_layout: ChoiceEnum(list(LAYOUTS)) = option(
+    rope_layout: choice("rope_layout") = option(
         "interleaved", "which dimensions make a pair: (0, 1), (2, 3), ... or (i, i + width/2)"
     )
     rope_fraction: float = option(1.0, "share of each head that turns")
-    rope_scaling: ChoiceEnum(["none", *SCALINGS]) = option(
+    rope_scaling: choice("rope_scaling") = option(
         "none", "how the rotation is stretched for texts longer than those trained on"
     )
     rope_scaling_factor: Optional[float] = option(None, "wanted length / trained length")
@@ -49,7 +63,7 @@ class RoFormerConfig(FairseqDataclass, Plugin):
     )
     rope_values: bool = option(False, "turn the values as well")
 
-    activation_fn: ChoiceEnum(utils.get_available_activation_fns()) = option(
+    activation_fn: choice("activation_fn") = option(
         "relu", "activation function of the feed-forward layers"
     )
     dropout: float = option(0.1, "dropout probability")
@@ -152,42 +166,3 @@ def kept_layers(config: RoFormerConfig, side: str) -> list[int]:
             f"but is {named!r}."
         )
     return sorted(map(int, numbers))
-
-
-def check_config(config: RoFormerConfig) -> None:
-    """Refuse what no model can be built from.
-
-    Raises:
-        ValueError: names the option, its value and the remedy
-    """
-    for name, choices in (("position", POSITIONS), ("attention", KERNELS)):
-        value = str(getattr(config, name))
-        if value not in choices:
-            raise ValueError(f"`{name}` must be one of {', '.join(choices)}, but is {value!r}.")
-    if str(config.position) != "rotary":
-        _refuse_rotary_options(config)
-    for side in ("encoder", "decoder"):
-        _check_sizes(config, side)
-
-
-def _refuse_rotary_options(config: RoFormerConfig) -> None:
-    used = [name for name in ("rope_cross_attention", "rope_values") if getattr(config, name)]
-    used += ["rope_scaling"] if str(config.rope_scaling) != "none" else []
-    if used:
-        raise ValueError(
-            f"`{used[0]}`={getattr(config, used[0])} needs `position`='rotary', "
-            f"but position is {str(config.position)!r}."
-        )
-
-
-def _check_sizes(config: RoFormerConfig, side: str) -> None:
-    layers = getattr(config, f"{side}_layers")
-    if layers < 1:
-        raise ValueError(f"`{side}_layers` must be at least 1, but is {layers}.")
-    width, heads = (getattr(config, f"{side}_{name}") for name in ("embed_dim", "attention_heads"))
-    if heads < 1 or width % heads:
-        nearest = max(1, round(width / max(heads, 1))) * max(heads, 1)
-        raise ValueError(
-            f"`{side}_embed_dim`={width} must be a multiple of `{side}_attention_heads`={heads}; "
-            f"the nearest is {nearest}."
-        )

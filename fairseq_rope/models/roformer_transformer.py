@@ -21,7 +21,8 @@ from .checkpoint import (
     keep_layers,
     settings_tensor,
 )
-from .config import ARCHITECTURES, RoFormerConfig, check_config, kept_layers, position_settings
+from .checks import check_config
+from .config import ARCHITECTURES, RoFormerConfig, kept_layers, position_settings
 from .decoder import Decoder
 from .encoder import Encoder
 
@@ -50,11 +51,11 @@ class RoFormerTransformer(FairseqEncoderDecoderModel):
     def build_model(cls, cfg: Any, task: Any) -> "RoFormerTransformer":
         """Build the model for a task's dictionaries; cfg may lack options newer than itself."""
         config = RoFormerConfig.from_namespace(cfg)
+        check_config(config)
         for side in ("encoder", "decoder"):
             kept = kept_layers(config, side)
             if kept:
                 setattr(config, f"{side}_layers", len(kept))
-        check_config(config)
         source, target = task.source_dictionary, task.target_dictionary
         if config.share_all_embeddings:
             _check_shareable(config, source, target)

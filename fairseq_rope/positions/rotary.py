@@ -6,7 +6,6 @@ from typing import Any, Optional
 from torch import Tensor
 
 from ..rotation import (
-    LAYOUTS,
     RotaryScaling,
     rotary_angles,
     rotary_frequencies,
@@ -67,17 +66,15 @@ class Rotary(PositionScheme):
 
     @classmethod
     def build(cls, config: Any, stack: Stack) -> "Rotary":
-        layout = str(config.rope_layout)
-        if layout not in LAYOUTS:
-            raise ValueError(f"`rope_layout` must be one of {LAYOUTS}, but is {layout!r}.")
         if not config.rope_base > 1:
             raise ValueError(f"`rope_base` must be above 1, but is {config.rope_base}.")
+        width = _rotary_width(stack, config.rope_fraction)
         return cls(
             stack.num_layers,
-            _rotary_width(stack, config.rope_fraction),
+            width,
             config.rope_base,
-            layout,
-            _scaling(config),
+            str(config.rope_layout),
+            _scaling(config, width),
             config.rope_values,
         )
 
@@ -120,7 +117,8 @@ def _rotary_width(stack: Stack, fraction: float) -> int:
     return int(width)
 
 
-def _scaling(config: Any) -> Optional[RotaryScaling]:
+def _scaling(config: Any, width: int) -> Optional[RotaryScaling]:
+    """The scaling that the options ask for; refuses what has no effect or gives no frequencies."""
     method, factor = str(config.rope_scaling), config.rope_scaling_factor
     if method == "none":
         if factor is not None:
@@ -135,8 +133,11 @@ def _scaling(config: Any) -> Optional[RotaryScaling]:
             "by the trained length, for example 4."
         )
     try:
-        return RotaryScaling(method, float(factor), int(config.rope_original_positions))
+        scaling = RotaryScaling(method, float(factor), int(config.rope_original_positions))
+        rotary_frequencies(width, config.rope_base, scaling)
     except ValueError as error:
         raise ValueError(
-            f"rope_scaling={method!r}, rope_scaling_factor={factor}: {error}"
+            f"`rope_scaling`={method!r}, `rope_scaling_factor`={factor}, "
+            f"`rope_original_positions`={config.rope_original_positions}: {error}"
         ) from None
+    return scaling
