@@ -87,7 +87,7 @@ def pairs_of_files(source: Path, target: Path) -> list[Pair]:
     Raises OSError for a file that cannot be read, ValueError for files that are not parallel or not
     UTF-8.
     """
-    lines = [(left.strip(), right.strip()) for left, right in read_pairs(source, target)]
+    lines = [(left.strip(), right.strip()) for left, right in read_pairs((source, target))]
     usable = {pair for pair in lines if all(pair) and max(map(len, pair)) <= MAX_CHARACTERS}
     print(
         f"{len(lines):,} lines, of which {len(lines) - len(usable):,} are left out: empty, longer "
