@@ -76,7 +76,6 @@ def test_beam_search_within_validation_leaves_training_as_it_was(data, tmp_path)
     assert 0 <= bleu["extra_state"]["val_loss"] <= 100
 
 
-@pytest.mark.xfail(strict=True, reason="fairseq keeps numpy arrays in it, which torch refuses")
 def test_a_checkpoint_trained_with_bleu_can_be_loaded(data, tmp_path):
     train(data, tmp_path, BLEU, "--max-epoch 1")
     assert len(load(tmp_path / "checkpoint_last.pt").encoder.layers) == 2
