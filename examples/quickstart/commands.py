@@ -11,7 +11,7 @@ from examples.quickstart.progress import GenerationProgress, TrainingProgress, s
 from examples.quickstart.steps import Step
 
 WORK = Path("demo")
-UPDATES = 3000
+UPDATES = 2400
 
 EXTRACT = "python -m examples.quickstart.corpus {origin} --output {work}/text"
 
@@ -28,7 +28,8 @@ fairseq-preprocess --source-lang {source} --target-lang {target} --joined-dictio
     --trainpref {work}/pieces/train --validpref {work}/pieces/valid \\
     --testpref {work}/pieces/test --destdir {work}/data"""
 
-# fairseq also validates whenever it saves; by epochs it need do neither.
+# fairseq also validates whenever it saves; by epochs it need do neither. Batches whose size is no
+# multiple of --required-batch-size-multiple may be left out, so it is 1 here and in translation.
 TRAIN = """\
 fairseq-train {work}/data --source-lang {source} --target-lang {target} \\
     --user-dir fairseq_rope --arch roformer_transformer_tiny \\
@@ -36,7 +37,7 @@ fairseq-train {work}/data --source-lang {source} --target-lang {target} \\
     --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \\
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \\
     --lr 3e-3 --lr-scheduler polynomial_decay --warmup-updates 400 --total-num-update {updates} \\
-    --max-tokens 2048 --max-update {updates} --seed 1 \\
+    --max-tokens 2048 --required-batch-size-multiple 1 --max-update {updates} --seed 1 \\
     --save-interval-updates 50 --keep-interval-updates 5 --no-epoch-checkpoints \\
     --save-interval 1000 --validate-interval 1000 --log-format json --log-interval 20 \\
     --save-dir {work}/training"""
@@ -48,6 +49,7 @@ fairseq-rope average --inputs {work}/training --num-update-checkpoints 5 \\
 TRANSLATION = """\
 {work}/data --source-lang {source} --target-lang {target} \\
     --user-dir fairseq_rope --path {work}/model/averaged.pt --beam 4 \\
+    --required-batch-size-multiple 1 \\
     --bpe sentencepiece --sentencepiece-model {work}/pieces/bpe.model"""
 
 GENERATE = f"""\
