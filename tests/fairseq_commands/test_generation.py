@@ -218,8 +218,11 @@ def test_from_pretrained_scores_a_batch_after_translating(hub, trained):
     """The beam size of the search must not stay behind in the model."""
     hub.translate(["w1 w2 w3"], beam=5)
     tokens = torch.tensor([[4, 5, 6, 2], [4, 5, 6, 2], [7, 8, 9, 2], [7, 8, 9, 2], [4, 4, 4, 2]])
-    after = hub.models[0](tokens, None, tokens)[0]
-    torch.testing.assert_close(after, load(trained.last)(tokens, None, tokens)[0])
+    after, fresh = hub.models[0], load(trained.last)
+    torch.testing.assert_close(after(tokens, None, tokens)[0], fresh(tokens, None, tokens)[0])
+    first, source = tokens[:, :1], fresh.encoder(tokens)
+    cached = after.decoder(first, source, incremental_state={})[0]
+    torch.testing.assert_close(cached, fresh.decoder(first, source)[0])
 
 
 def test_from_pretrained_refuses_what_contradicts_the_weights(data, trained):
