@@ -87,6 +87,9 @@ class Rotary(PositionScheme):
             "rope_values": bool(config.rope_values),
         }
 
+    def extra_repr(self) -> str:
+        return f"width={self.width}, base={self.base:g}, layout={self.layout}, {self.scaling}"
+
     def forward(self, places: Tensor) -> Sequence[AttentionPosition]:
         # Made anew in each pass, in float32: a buffer would follow `.half()` and lose the places.
         frequencies = rotary_frequencies(self.width, self.base, self.scaling, places.device)
