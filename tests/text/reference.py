@@ -40,6 +40,26 @@ def ngrams(words, n):
     return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
 
 
+def learn_merges(words):
+    """All merges: count every pair of every word anew, take the most frequent (then last) one."""
+    split = {word: [*word[:-1], word[-1] + "</w>"] for word in words}
+    while True:
+        pairs = Counter()
+        for word, symbols in split.items():
+            for pair in zip(symbols, symbols[1:]):
+                pairs[pair] += words[word]
+        best = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
+        if best is None or pairs[best] < 2:
+            return
+        yield best
+        for symbols in split.values():
+            place = 0
+            while place + 1 < len(symbols):
+                if (symbols[place], symbols[place + 1]) == best:
+                    symbols[place : place + 2] = ["".join(best)]
+                place += 1
+
+
 def split_compounds(line):
     """Left to right: a hyphen between two visible characters, neither of them used before."""
     out, i = "", 0

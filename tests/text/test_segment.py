@@ -5,16 +5,20 @@ import pickle
 import subprocess
 import sys
 from collections import Counter
+from itertools import islice
 
 import pytest
 import sentencepiece
 from fairseq.tokenizer import tokenize_line
 from subword_nmt.apply_bpe import BPE, read_vocabulary
+from subword_nmt.learn_bpe import learn_bpe
 
 from fairseq_rope.text.lines import read_lines
 from fairseq_rope.text.segment import SEGMENTERS, SubwordNmt, learn
+from fairseq_rope.text.segment.merges import learn_merges
 from fairseq_rope.text.segment.segmenter import RESERVED
 
+from . import reference
 from .conftest import ODD_LINES
 
 SIZE = 300
@@ -104,6 +108,22 @@ def test_sentencepiece_pieces_are_those_of_whole_sentences(toy_file, toy_lines, 
     segmenter = SEGMENTERS["sentencepiece"](tmp_path / "m")
     for line in toy_lines:
         assert segmenter(line).split(" ") == processor.encode(line, out_type=str)
+
+
+@pytest.mark.parametrize(
+    "text", ["aaaa aaa aaaaaaa aa", "ababab baba abcabc bcabca abab", "a bb ccc dddd ab abc abcd"]
+)
+def test_merges_are_those_of_counting_anew(text, toy_lines):
+    for words in (Counter(text.split() * 2), Counter(" ".join(toy_lines[:60]).split())):
+        assert list(learn_merges(words)) == list(reference.learn_merges(words))
+
+
+def test_merges_are_those_of_subword_nmt(shared_lines):
+    words = Counter(" ".join(shared_lines("multi30k/val.de")).split())
+    theirs = io.StringIO()
+    learn_bpe([f"{word} {count}" for word, count in words.items()], theirs, 3000, is_dict=True)
+    ours = islice(learn_merges(words), 3000)
+    assert [" ".join(pair) for pair in ours] == theirs.getvalue().split("\n")[1:-1]
 
 
 def test_subword_nmt_pieces_are_its_commands(toy_file, tmp_path):

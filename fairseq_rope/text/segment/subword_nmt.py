@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
+from itertools import islice
 from math import inf
 from typing import Any
 
 from subword_nmt.apply_bpe import check_vocab_and_split
-from subword_nmt.learn_bpe import learn_bpe
 
 from ..lines import PathLike, open_outputs, read_lines
+from ..report import with_progress
+from .merges import END_OF_WORD, learn_merges
 from .segmenter import Segmenter
 
 HEADER = ("#version:", "0.2")
-
-END_OF_WORD = "</w>"
 
 JOINT = re.compile("@@( |$)")
 
@@ -46,16 +45,14 @@ class SubwordNmt(Segmenter):
 
     @classmethod
     def learn(cls, words: Counter[str], size: int, model: PathLike) -> None:
-        merges = io.StringIO()
-        learn_bpe([f"{word} {count}" for word, count in words.items()], merges, size, is_dict=True)
-        learnt = merges.getvalue().count("\n") - 1
-        if learnt < size:
+        merges = list(islice(with_progress(learn_merges(words), "learn", "merges"), size))
+        if len(merges) < size:
             raise ValueError(
-                f"`size` must be at most {learnt} for this text, in which no further pair of "
+                f"`size` must be at most {len(merges)} for this text, in which no further pair of "
                 f"pieces occurs twice, but is {size}"
             )
         with open_outputs(model) as (output,):
-            output.write(merges.getvalue())
+            output.writelines(f"{left} {right}\n" for left, right in (HEADER, *merges))
 
     @staticmethod
     def words(line: str) -> list[str]:
