@@ -36,9 +36,6 @@ TRAINING = """
 MODELS = {
     "fairseq `transformer`": "--arch transformer",
     "`roformer_transformer`": "--arch roformer_transformer",
-    "`roformer_transformer --rope-cross-attention`": (
-        "--arch roformer_transformer --rope-cross-attention"
-    ),
 }
 SCORE = re.compile(r"sacreBLEU = ([\d.]+)  \[(.*)\]")
 

@@ -59,7 +59,8 @@ fi
     --optimizer adam --adam-betas '(0.9, 0.98)' --adam-eps 1e-9 \
     --lr 5e-4 --lr-scheduler inverse_sqrt --warmup-init-lr 1e-7 --warmup-updates 4000 \
     --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
-    --max-tokens "$max_tokens" --update-freq "$update_freq" $precision --seed 1 \
+    --max-tokens "$max_tokens" --required-batch-size-multiple 1 \
+    --update-freq "$update_freq" $precision --seed 1 \
     --save-interval-updates 1500 --keep-interval-updates 5 --no-epoch-checkpoints \
     --validate-interval-updates 1500 \
     --save-dir "$SAVE_DIR" --tensorboard-logdir "$SAVE_DIR/tensorboard" \
