@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 
 from examples.quickstart.progress import duration, show_line
 
@@ -92,7 +93,14 @@ def _run_command(words: Sequence[str], log: Path, watch: Callable[[str], None]) 
     if process.returncode:
         already_shown = watch is show_line
         said = "" if already_shown else f"; its last words were\n{''.join(tail)}"
-        raise CommandFailed(f"`{words[0]}` failed, its whole output is in {log}{said}")
+        how = _how_it_ended(process.returncode)
+        raise CommandFailed(f"`{words[0]}` {how}, its whole output is in {log}{said}")
+
+
+def _how_it_ended(code: int) -> str:
+    if code < 0:
+        return f"was ended by {Signals(-code).name}"
+    return f"failed with exit code {code}"
 
 
 def _recipe(earlier: str, step: Step) -> str:

@@ -61,12 +61,19 @@ def test_a_changed_input_redoes_the_step(work):
 
 def test_a_failed_step_is_cleared_away_and_stops_the_chain(work):
     with pytest.raises(
-        CommandFailed, match=r"(?s)failed, its whole output is in .*words of second"
+        CommandFailed,
+        match=r"(?s)failed with exit code 1, its whole output is in .*words of second",
     ):
         run_steps([counting("first"), counting("second", fails=True), counting("third")], work)
     assert (work / "first" / "result").exists()
     assert not (work / "second").exists()
     assert runs(work, "third") == 0
+
+
+def test_a_killed_command_is_said_to_be_killed(work):
+    command = python("import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(CommandFailed, match="was ended by SIGKILL"):
+        run_steps([Step("first", [command])], work)
 
 
 def test_a_step_that_resumes_keeps_its_folder(work):
