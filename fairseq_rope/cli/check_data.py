@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 
 from ..text.check import CorpusCheck, fix_corpus
+from ..text.lines import require_files
 from .arguments import add_report_arguments, finish
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "The exit code is 0 for a usable corpus, whatever the warnings, and else 1."
+    parser.epilog = (
+        "The exit code is 0 for a usable corpus, whatever the warnings, and else 1; with --fix it "
+        "is that of the corpus written."
+    )
     parser.add_argument("source", metavar="SRC")
     parser.add_argument("target", metavar="TGT")
     parser.add_argument(
@@ -25,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    require_files(args.fix or ())
     check = CorpusCheck([args.source, args.target], args.languages)
     _print_line_counts(check)
     for finding in check.findings():
@@ -33,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
     print("usable" if check.usable else "not usable as it is")
     if args.fix:
         finish(fix_corpus([args.source, args.target], args.fix), args)
-        return 0
+        check = CorpusCheck(args.fix, args.languages)
+        print("what is written:", "usable" if check.usable else "not usable either")
     return 0 if check.usable else 1
 
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from .clean import Cleaner
 from .dedup import first_occurrences
 from .filter import filter_pairs
 from .language import count_function_words, other_language
-from .lines import PathLike, read_lines, read_pairs
+from .lines import PathLike, read_lines, read_pairs, require_files
 from .normalise import normalise_space
 from .report import Report, with_progress
 from .segment.segmenter import RESERVED
@@ -25,7 +24,7 @@ BREAK = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 SURROGATE = re.compile("[\ud800-\udfff]")
 """What Python's "surrogateescape" makes of an invalid byte."""
 
-SOUND = Cleaner(max_words=250, max_ratio=9.0)
+MAX_WORDS, MAX_CHARACTERS, MAX_RATIO = 250, 2500, 9
 LANGUAGE_SAMPLE = 20_000
 """Lines from which the language is guessed."""
 
@@ -47,6 +46,7 @@ class CorpusCheck:
     """
 
     def __init__(self, paths: Sequence[PathLike], languages: Sequence[str] | None = None) -> None:
+        require_files(paths)
         self.paths, self.languages = list(map(str, paths)), languages
         self.lines = [0, 0]
         self.lines_to_open = [0, 0]
@@ -111,9 +111,8 @@ class CorpusCheck:
         if source == target and source.strip():
             self.identical += 1
             self._note("source and target the same", f"line {number}")
-        reason = SOUND(source, target)
-        if reason and reason != "empty":
-            self._note(reason, f"line {number}")
+        if problem := length_problem(source, target):
+            self._note(problem, f"line {number}")
         short, long = sorted((len(source.strip()), len(target.strip())))
         if self.suspicious is None and (long > 3 * short + 20 or (long and not short)):
             self.suspicious = f"suspicious pair, line {number}: {source[:60]!r} | {target[:60]!r}"
@@ -144,12 +143,30 @@ def line_problems(line: str) -> Iterator[str]:
         yield "characters without a glyph (NUL, byte order mark, soft hyphen, ...)"
 
 
+def length_problem(source: str, target: str) -> str | None:
+    """Return what is extreme about the lengths of a pair, or None.
+
+    Words alone say nothing where a language has no spaces between them (Chinese, Japanese, Thai),
+    so a ratio is extreme only if it is so in words and in characters.
+    """
+    words = sorted((len(source.split()), len(target.split())))
+    characters = sorted((len(source), len(target)))
+    if words[0] == 0:
+        return None
+    if words[1] > MAX_WORDS or characters[1] > MAX_CHARACTERS:
+        return f"longer than {MAX_WORDS} words or {MAX_CHARACTERS:,} characters"
+    if all(long > MAX_RATIO * short for short, long in (words, characters)):
+        return f"length ratio above {MAX_RATIO}, in words and in characters"
+    return None
+
+
 def fix_corpus(inputs: Sequence[PathLike], outputs: Sequence[PathLike]) -> Report:
     """Write a corpus in which ``CorpusCheck`` finds no fault; needs equal line counts.
 
     White space and characters without a glyph are normalised in every line. Pairs that no such
-    change makes sound are dropped.
+    change makes sound are dropped. Raises ValueError if none is left.
     """
+    require_files(inputs)
     occurs_first = iter(first_occurrences(_normalised_pairs(inputs)))
 
     def reason_to_drop(source: str, target: str) -> str | None:
@@ -159,7 +176,7 @@ def fix_corpus(inputs: Sequence[PathLike], outputs: Sequence[PathLike]) -> Repor
             return problems[0]
         if source == target:
             return "source and target the same"
-        return SOUND(source, target) or (None if is_first else "repeated pairs")
+        return length_problem(source, target) or (None if is_first else "repeated pairs")
 
     return filter_pairs("check-data --fix", reason_to_drop, _normalised_pairs(inputs), outputs)
 

@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from .filter import filter_pairs
-from .lines import PathLike, read_pairs
+from .lines import PathLike, read_pairs, require_files
 from .report import Report
 
 
@@ -32,6 +32,7 @@ def first_occurrences(pairs: Iterable[tuple[str, str]]) -> np.ndarray:
 
 def drop_duplicates(step: str, inputs: Sequence[PathLike], outputs: Sequence[PathLike]) -> Report:
     """Write every distinct line pair once, where it first stands; reads the files twice."""
+    require_files(inputs)
     occurs_first = iter(first_occurrences(read_pairs(inputs)))
     return filter_pairs(
         step,

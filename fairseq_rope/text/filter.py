@@ -47,7 +47,7 @@ def filter_pairs(
 ) -> Report:
     """Write the line pairs for which ``reason_to_drop`` is None to two files.
 
-    The files appear only when both are written.
+    The files appear only when both are written. Raises ValueError if no pair is left.
     """
     report = Report(step)
     with open_outputs(*outputs) as (source_output, target_output):
@@ -60,6 +60,8 @@ def filter_pairs(
             report.written += 1
             source_output.write(f"{source}\n")
             target_output.write(f"{target}\n")
+        if not report.written:
+            raise ValueError(f"{report}: nothing is left; is the input what it should be?")
     return report
 
 

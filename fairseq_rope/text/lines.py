@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
@@ -24,13 +25,18 @@ STANDARD_STREAM = "-"
 def open_bytes(path: PathLike) -> Iterator[Iterable[bytes]]:
     """Open a file, a ``.gz`` file, or standard input (``-``) to read lines up to and with LF."""
     if str(path) == STANDARD_STREAM:
+        if sys.stdin is None:
+            raise ValueError("standard input is closed; name a file")
         yield sys.stdin.buffer
         return
     with gzip.open(path) if str(path).endswith(".gz") else open(path, "rb") as stream:
         try:
             yield stream
-        except EOFError:
-            raise ValueError(f"{path}: the archive ends too early; fetch the file again") from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(
+                f"{path}: damaged or no gzip file ({error}); get it again, or rename it if it is "
+                "plain text"
+            ) from None
 
 
 def read_lines(path: PathLike, errors: str = "strict") -> Iterator[str]:
@@ -74,22 +80,33 @@ def read_pairs(paths: Sequence[PathLike], errors: str = "strict") -> Iterator[tu
         yield source_line, target_line
 
 
+def require_files(paths: Iterable[PathLike]) -> None:
+    """Raise ValueError for what cannot be read a second time: standard input, a pipe, a device."""
+    for path in paths:
+        if str(path) == STANDARD_STREAM or _is_stream(Path(path)):
+            raise ValueError(f"{path} is read twice, so it must be a file; write it to one first")
+
+
 @contextmanager
 def replacing(*files: PathLike) -> Iterator[list[Path]]:
     """Yield hidden paths that take the names of ``files``, all of them, when the block succeeds.
 
-    On any failure they are removed and the files stay as they were.
+    On any failure they are removed and the files stay as they were. A device or a pipe stands for
+    itself: what is written to it cannot be taken back. Raises ValueError if two are the same file.
     """
-    finals = [Path(file) for file in files]
-    partials = [final.with_name(f".{final.name}.{os.getpid()}") for final in finals]
-    for final in finals:
+    finals = [_final(file) for file in files]
+    regular = [final for final in finals if not _is_stream(final)]
+    if len(set(regular)) < len(regular):
+        raise ValueError(f"outputs must be different files, but are {', '.join(map(str, files))}")
+    partials = {final: final.with_name(f".{final.name}.{os.getpid()}") for final in regular}
+    for final in regular:
         final.parent.mkdir(parents=True, exist_ok=True)
     try:
-        yield partials
-        for partial, final in zip(partials, finals):
+        yield [partials.get(final, final) for final in finals]
+        for final, partial in partials.items():
             os.replace(partial, final)
     finally:
-        for partial in partials:
+        for partial in partials.values():
             partial.unlink(missing_ok=True)
 
 
@@ -97,15 +114,33 @@ def replacing(*files: PathLike) -> Iterator[list[Path]]:
 def open_outputs(*paths: PathLike) -> Iterator[list[TextIO]]:
     """Open UTF-8 files for writing that appear, all of them, only when the block succeeds.
 
-    ``-`` is standard output, which cannot be taken back.
+    A name that ends in ``.gz`` is compressed. ``-`` is standard output, for a single output; it
+    cannot be taken back.
     """
     if STANDARD_STREAM in map(str, paths):
+        if len(paths) > 1:
+            raise ValueError(f"standard output (-) takes one side only; name {len(paths)} files")
+        if sys.stdout is None:
+            raise ValueError("standard output is closed; name a file")
         output = sys.stdout.fileno()
         with open(output, "w", encoding="utf-8", newline="\n", closefd=False) as stream:
-            yield [stream] * len(paths)
+            yield [stream]
         return
     with replacing(*paths) as partials, ExitStack() as stack:
+        openers = [gzip.open if str(path).endswith(".gz") else open for path in paths]
         yield [
-            stack.enter_context(open(partial, "w", encoding="utf-8", newline="\n"))
-            for partial in partials
+            stack.enter_context(opener(partial, "wt", encoding="utf-8", newline="\n"))
+            for opener, partial in zip(openers, partials)
         ]
+
+
+def _final(file: PathLike) -> Path:
+    """Return where a file really lies; a symbolic link goes on pointing there."""
+    path = Path(file)
+    if path.is_dir():
+        raise IsADirectoryError(f"{file} is a folder; name a file")
+    return path if _is_stream(path) else Path(os.path.realpath(path))
+
+
+def _is_stream(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()

@@ -55,7 +55,8 @@ def test_a_sound_corpus(corpus, cli):
         (put(0, 0, "\ufeffa b c d e".encode()), "without a glyph", "s, line 1", False),
         (put(0, 0, "a\xa0b c d e f".encode()), "fairseq breaks words", "s, line 1", False),
         (put(0, 9, b"a " * 251), "longer than 250", "line 10", False),
-        (put(0, 9, b"a " * 150), "ratio above 9", "line 10", False),
+        (put(1, 9, "語".encode() * 2501), "2,500 characters", "line 10", False),
+        (put(0, 9, b"words " * 150), "ratio above 9", "line 10", False),
         (put(0, 9, GERMAN.format(9).encode()), "target the same", "line 10", False),
         (lambda s, t: (s.append(s[3]), t.append(t[3])), "repeated pairs", "line 51", False),
     ],
@@ -92,6 +93,35 @@ def test_the_command_mends(corpus, cli, tmp_path):
     fixed = [tmp_path / "fixed.s", tmp_path / "fixed.t"]
     result = cli("check-data", *paths, "--fix", *fixed)
     assert b"50 lines in, 49 out (dropped: 1 invalid UTF-8)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["これは犬ではなく猫です、番号は{}", "这是第{}只猫而不是狗", "นี่คือแมวไม่ใช่สุนัขหมายเลข{}"],
+)
+def test_a_language_without_spaces_is_no_fault(sentence, corpus, cli, tmp_path):
+    paths = corpus(
+        lambda source, target: target.__setitem__(
+            slice(None), [sentence.format(n).encode() for n in range(50)]
+        )
+    )
+    assert list(CorpusCheck(paths).findings()) == []
+    result = cli("check-data", *paths, "--fix", tmp_path / "f.s", tmp_path / "f.t")
+    assert b"50 lines in, 50 out" in result.stderr
+
+
+def test_nothing_left_is_a_failure(corpus, cli, tmp_path):
+    paths = corpus(lambda source, target: target.__setitem__(slice(None), [b""] * 50))
+    result = cli("check-data", *paths, "--fix", tmp_path / "f.s", tmp_path / "f.t", code=1)
+    assert b"50 lines in, 0 out (dropped: 50 empty lines): nothing is left" in result.stderr
+    assert not (tmp_path / "f.s").exists()
+
+
+def test_what_cannot_be_mended_stays_unusable(corpus, cli, tmp_path):
+    source, target = corpus()
+    fixed = [tmp_path / "f.s", tmp_path / "f.t"]
+    arguments = ("check-data", target, source, "--languages", "en", "de", "--fix", *fixed)
+    assert b"what is written: not usable" in cli(*arguments, code=1).stdout
 
 
 @pytest.mark.parametrize("side", [0, 1])

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,11 +25,22 @@ def test_a_gz_file_reads_like_the_plain_one(odd_file, tmp_path):
     assert list(read_lines(path)) == ODD_LINES
 
 
-def test_half_a_gz_file_is_reported(tmp_path):
-    path = tmp_path / "half.gz"
-    path.write_bytes(gzip.compress(b"words\n" * 1000)[:-12])
-    with pytest.raises(ValueError, match=r"half\.gz: the archive ends too early"):
-        list(read_lines(path))
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: content[:-12],
+        lambda content: content[:15] + b"\xff" * 20 + content[35:],
+        lambda content: content[:-8] + b"\0" * 8,
+        lambda content: b"plain text",
+    ],
+    ids=["half", "garbled", "checksum", "plain"],
+)
+def test_a_damaged_gz_file_is_named(spoil, tmp_path, cli):
+    path = tmp_path / "bad.gz"
+    path.write_bytes(spoil(gzip.compress(bytes(range(32, 127)) + b"words\n" * 1000)))
+    with pytest.raises(ValueError, match=r"bad\.gz: damaged or no gzip file \(.*; get it again"):
+        list(read_lines(path, "surrogateescape"))
+    assert b"bad.gz: damaged" in cli(*FILTER, path, code=1).stderr
 
 
 def test_invalid_utf8_is_located(tmp_path):
@@ -61,6 +73,62 @@ def test_binary_files_are_replaced_whole(tmp_path):
         partial.write_bytes(b"\xff")
         assert not file.exists()
     assert file.read_bytes() == b"\xff" and list(tmp_path.iterdir()) == [file]
+
+
+def test_links_and_pipes_stay_what_they_are(tmp_path, cli, toy_file):
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to("file")
+    cli(*FILTER, toy_file, link)
+    assert link.is_symlink() and count_lines(tmp_path / "file") == count_lines(toy_file)
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        cli(*FILTER, toy_file, pipe)
+        assert reader.stdout.read() == (tmp_path / "file").read_bytes()
+    assert pipe.is_fifo()
+
+
+def test_a_gz_output_is_compressed(tmp_path, cli, toy_file):
+    cli(*FILTER, toy_file, tmp_path / "plain")
+    cli(*FILTER, toy_file, tmp_path / "packed.gz")
+    assert list(read_lines(tmp_path / "packed.gz")) == list(read_lines(tmp_path / "plain"))
+    assert gzip.decompress((tmp_path / "packed.gz").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (("o", "o"), rb"must be different files, but are o, o"),
+        (("o", "./o"), rb"must be different files"),
+        (("-", "o"), rb"\(-\) takes one side only"),
+        (("o", "folder"), rb"folder is a folder"),
+    ],
+)
+def test_outputs_that_cannot_be_are_refused_before_work(outputs, message, tmp_path, cli, toy_file):
+    (tmp_path / "folder").mkdir()
+    result = cli("clean", toy_file, toy_file, *outputs, code=1, cwd=tmp_path)
+    assert re.search(message, result.stderr) and result.stdout == b""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", toy_file.name]
+
+
+@pytest.mark.parametrize(("closing", "name"), [("<&-", b"input"), (">&-", b"output")])
+def test_closed_streams_are_said(closing, name):
+    command = " ".join([sys.executable, "-m", "fairseq_rope.cli", *FILTER, closing])
+    result = subprocess.run(
+        ["bash", "-c", command],
+        env={"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    )
+    assert result.returncode == 1 and b"standard " + name + b" is closed" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["dedup", "check-data"])
+def test_what_is_read_twice_must_be_a_file(command, tmp_path, cli, toy_file):
+    os.mkfifo(tmp_path / "pipe")
+    for unfit in ("-", "pipe"):
+        arguments = [unfit, toy_file] + (["o", "p"] if command == "dedup" else [])
+        result = cli(command, *arguments, code=1, cwd=tmp_path, stdin=subprocess.DEVNULL)
+        assert f"{unfit} is read twice, so it must be a file".encode() in result.stderr
 
 
 @pytest.mark.parametrize(("left", "right"), [("a\nb\nc\n", "a\n"), ("a\n", "a\nb\nc\n")])
