@@ -42,8 +42,7 @@ stop() {
 }
 
 # Run a command unless it was done before; after one that was not, all are done again.
-current=
-again=
+current= again=
 step() {
     current=$1
     shift
@@ -65,8 +64,12 @@ on_exit() {
 trap 'on_exit $?' EXIT
 
 unpack() {  # unpack ARCHIVE MEMBER...
-    tar -xzf "$WORK/archives/$1" -C "$WORK/raw" "${@:2}" ||
-        stop "$WORK/archives/$1 is damaged or another archive; delete it and $WORK/done/fetch $1"
+    local archive=$WORK/archives/$1
+    tar -xzf "$archive" -C "$WORK/raw" "${@:2}" && return
+    tar -xzOf "$archive" "${@:2}" &> /dev/null ||
+        stop "$archive is damaged or another archive; delete it, its line in\
+ $WORK/archives/sha256.txt and $WORK/done/fetch $1"
+    stop "$archive is whole; tar says above what failed"
 }
 
 read_sgm() {  # read_sgm LANGUAGE FILE PART
@@ -79,8 +82,10 @@ normalise() {  # normalise LANGUAGE INPUT NAME
         --report "$WORK/report" --name "$3.$1 normalise"
 }
 
-check() {  # check NAME
-    fairseq-rope check-data "$WORK/normal/$1.en" "$WORK/normal/$1.de" --languages en de
+normalise_both() {  # normalise_both NAME INPUT
+    step "normalise $1.en" normalise en "$2.en" "$1"
+    step "normalise $1.de" normalise de "$2.de" "$1"
+    step "check $1" fairseq-rope check-data "$WORK/normal/$1".{en,de} --languages en de
 }
 
 tokenise() {  # tokenise PART LANGUAGE, from one file or more on standard input
@@ -127,7 +132,8 @@ binarise() {
 [[ $SEGMENTER =~ ^(subword-nmt|sentencepiece)$ ]] ||
     stop "SEGMENTER must be subword-nmt or sentencepiece, but is $SEGMENTER"
 for name in SIZE THRESHOLD WORKERS; do
-    [[ ${!name} =~ ^[0-9]+$ ]] || stop "$name must be a whole number, but is ${!name}"
+    [[ ${!name} =~ ^[1-9][0-9]{0,8}$ ]] ||
+        stop "$name must be a whole number above 0, but is ${!name}"
 done
 for name in SPLIT_HYPHENS DEDUP; do
     [[ ${!name} =~ ^(yes|no)$ ]] || stop "$name must be yes or no, but is ${!name}"
@@ -158,16 +164,9 @@ step "read test.en" read_sgm en "${TEST[0]}" test
 step "read test.de" read_sgm de "${TEST[1]}" test
 
 for corpus in "${CORPORA[@]}"; do
-    name=$(basename "$corpus")
-    step "normalise $name.en" normalise en "$WORK/raw/$corpus.en" "$name"
-    step "normalise $name.de" normalise de "$WORK/raw/$corpus.de" "$name"
-    step "check $name" check "$name"
+    normalise_both "$(basename "$corpus")" "$WORK/raw/$corpus"
 done
-for part in valid test; do
-    step "normalise $part.en" normalise en "$WORK/text/$part.en" "$part"
-    step "normalise $part.de" normalise de "$WORK/text/$part.de" "$part"
-    step "check $part" check "$part"
-done
+for part in valid test; do normalise_both "$part" "$WORK/text/$part"; done
 
 for language in en de; do
     step "tokenise train.$language" tokenise_train "$language"
@@ -196,5 +195,6 @@ step "binarise" binarise
 echo
 fairseq-rope report "$WORK/report"
 echo "pieces in the joined dictionary: $(wc -l < "$WORK/data/dict.en.txt")"
+[ "$SEGMENTER" = sentencepiece ] || (cd "$WORK" && grep -c '' vocabulary.{en,de})
 lines=$(wc -l < "$WORK/text/test.en")
 [ "$lines" -eq $TEST_LINES ] || echo "the test set has $lines lines; newstest2014 has $TEST_LINES"

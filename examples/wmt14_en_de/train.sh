@@ -27,6 +27,12 @@ stop() {
     exit 1
 }
 
+for name in BATCH_TOKENS GPU_TOKENS NODES; do
+    [[ ${!name} =~ ^[1-9][0-9]{0,8}$ ]] ||
+        stop "$name must be a whole number above 0, but is ${!name}"
+done
+[[ $GPUS =~ ^(0|[1-9][0-9]{0,3})$ ]] || stop "GPUS must be a whole number, but is $GPUS"
+[ "$NODES" -eq 1 ] || [ "$GPUS" -gt 0 ] || stop "NODES is $NODES, but GPUS is 0; try things on one"
 case $MODEL in
     base) model=(--arch roformer_transformer_wmt_en_de --max-update 100000) ;;
     big) model=(--arch roformer_transformer_wmt_en_de_big --max-update 300000) ;;
@@ -38,13 +44,15 @@ esac
 processes=$(((GPUS > 0 ? GPUS : 1) * NODES))
 update_freq=$(((BATCH_TOKENS + GPU_TOKENS * processes - 1) / (GPU_TOKENS * processes)))
 max_tokens=$((BATCH_TOKENS / (processes * update_freq)))
+[ "$max_tokens" -gt 0 ] || stop "BATCH_TOKENS is $BATCH_TOKENS, too few for $processes processes"
 echo "train.sh: $processes processes x $max_tokens tokens x update-freq $update_freq =" \
     "$((processes * max_tokens * update_freq)) tokens an update"
 
+# Not torch.cuda.is_bf16_supported, which counts a slow emulation too.
 precision=--cpu
 [ "$GPUS" -eq 0 ] || precision=$(python -c '
 import torch
-print("--bf16" if torch.cuda.is_bf16_supported() else "--fp16")')
+print("--bf16" if torch.cuda.get_device_capability() >= (8, 0) else "--fp16")')
 
 launch=(fairseq-train)
 if [ "$NODES" -gt 1 ]; then

@@ -19,13 +19,20 @@ CHECKPOINT=${CHECKPOINT:-$SAVE_DIR/averaged.pt}
 INPUT=${1:-$WORK/text/test.en}
 OUTPUT=${2:-$SAVE_DIR/test.de}
 
-[ -e "$WORK/data/dict.en.txt" ] || {
-    echo "translate.sh: $WORK/data is not there; run prepare.sh first" >&2
+stop() {
+    echo "translate.sh: $1" >&2
     exit 1
 }
-# SEGMENTER, THRESHOLD and SPLIT_HYPHENS of prepare.sh
-# shellcheck source=/dev/null
-source <(tr ' ' '\n' < "$WORK/settings")
+
+setting() {  # setting NAME, as it was for prepare.sh
+    sed -nE "s/(.* )?$1=([^ ]*).*/\2/p" "$WORK/settings"
+}
+
+[ -e "$WORK/data/dict.en.txt" ] || stop "$WORK/data is not there; run prepare.sh first"
+[ -e "$WORK/settings" ] || stop "$WORK/settings, which prepare.sh wrote, is not there"
+SEGMENTER=$(setting SEGMENTER) THRESHOLD=$(setting THRESHOLD) SPLIT_HYPHENS=$(setting SPLIT_HYPHENS)
+[ "$SEGMENTER" ] && [ "$THRESHOLD" ] && [ "$SPLIT_HYPHENS" ] ||
+    stop "$WORK/settings is not what prepare.sh wrote: $(cat "$WORK/settings")"
 
 hyphens=()
 [ "$SPLIT_HYPHENS" = no ] || hyphens=(--split-hyphens)

@@ -135,7 +135,8 @@ def test_half_an_archive_stops(archives, run, tmp_path):
     ("name", "value", "message"),
     [
         ("SEGMENTER", "bpe", "SEGMENTER must be subword-nmt or sentencepiece, but is bpe"),
-        ("SIZE", "many", "SIZE must be a whole number, but is many"),
+        ("SIZE", "many", "SIZE must be a whole number above 0, but is many"),
+        ("WORKERS", "08", "WORKERS must be a whole number above 0, but is 08"),
         ("DEDUP", "1", "DEDUP must be yes or no, but is 1"),
     ],
 )
@@ -143,6 +144,15 @@ def test_wrong_settings_are_named(name, value, message, archives, run, tmp_path)
     work = tmp_path / "w"
     assert message in run("prepare.sh", code=1, WORK=work, WMT_SOURCE=archives[0], **{name: value})
     assert not work.exists()
+
+
+def test_a_failure_to_write_is_not_blamed_on_the_archive(archives, run, tmp_path):
+    work = tmp_path / "w"
+    (work / "raw").mkdir(parents=True)
+    (work / "raw" / "training").write_text("in the way of a folder of that name")
+    printed = run("prepare.sh", code=1, WORK=work, WMT_SOURCE=archives[0])
+    assert "europarl-v7.tgz is whole; tar says above what failed" in printed
+    assert "stopped at 'unpack europarl'" in printed and "damaged" not in printed
 
 
 @pytest.mark.parametrize("script", ["train.sh", "translate.sh"])

@@ -130,6 +130,11 @@ def check_table(work, printed):
     assert dropped["empty"] == 2 * 4 and dropped["longer than 250 words"] == 2 * 1
     assert steps["train dedup"]["dropped"]["duplicate"] >= len(mirror.ODD) - 8
     assert "pieces in the joined dictionary: " in printed
+    if (work / "vocabulary.en").exists():
+        for language in ("en", "de"):
+            assert (
+                f"vocabulary.{language}:{count_lines(work / f'vocabulary.{language}')}" in printed
+            )
     assert "the test set has 32 lines; newstest2014 has 3003" in printed
 
 
