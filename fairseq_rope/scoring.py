@@ -45,13 +45,23 @@ def sacrebleu_figures(
     hypotheses: Sequence[str], references: Sequence[str], language: str
 ) -> list[Figure]:
     """Return BLEU, chrF2 and TER of detokenised text; for TER less is better."""
-    metrics = {"sacreBLEU": BLEU(trg_lang=language), "chrF2": CHRF(), "TER": TER()}
+    metrics = {"sacreBLEU": _sacrebleu(language), "chrF2": CHRF(), "TER": TER()}
     return [
         Figure(
             name, metric.corpus_score(hypotheses, [references]).score, str(metric.get_signature())
         )
         for name, metric in metrics.items()
     ]
+
+
+def _sacrebleu(language: str) -> BLEU:
+    try:
+        return BLEU(trg_lang=language)
+    except RuntimeError:
+        raise ValueError(
+            f"sacreBLEU's tokeniser for {language} is not installed; "
+            f"`pip install 'sacrebleu[{language}]'`"
+        ) from None
 
 
 def tokenised_figures(
@@ -153,14 +163,13 @@ def suspicions(lines: Sequence[str]) -> Iterator[str]:
 
 def paired_bootstrap(
     systems: Mapping[str, Sequence[str]], references: Sequence[str], language: str
-) -> dict[str, float]:
-    """Return by system the p-value of its BLEU difference from the first system.
+) -> tuple[dict[str, float], str]:
+    """Return by system the p-value of its BLEU difference from the first system, and the recipe.
 
     sacreBLEU's paired bootstrap resampling (Koehn, 2004) with 1,000 samples.
     """
-    test = PairedTest(
-        list(systems.items()), {"BLEU": BLEU(trg_lang=language)}, [references], test_type="bs"
-    )
-    results: Any = test()[1]
-    names, scores = results["System"][1:], results["BLEU"][1:]
-    return {name: result.p_value for name, result in zip(names, scores)}
+    metrics = {"BLEU": _sacrebleu(language)}
+    test = PairedTest(list(systems.items()), metrics, [references], test_type="bs")
+    signatures, results = test()
+    p_values: Any = zip(results["System"][1:], results["BLEU"][1:])
+    return {name: result.p_value for name, result in p_values}, str(signatures["BLEU"])

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from math import inf
 
 from ..text.report import Report
 
 
 def positive(text: str) -> int:
     """A whole number above 0, as argparse's ``type``."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, but is {text}")
+    if not re.fullmatch(r"0*[1-9]\d{0,8}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 999,999,999: {text!r}")
+    return int(text)
+
+
+def language(text: str) -> str:
+    """A language's code, as argparse's ``type``."""
+    if not re.fullmatch("[a-z]{2,3}", text):
+        raise argparse.ArgumentTypeError(
+            f"must be two or three small letters, such as en or de: {text!r}"
+        )
+    return text
+
+
+def ratio(text: str) -> float:
+    """A number of 1 or more, as argparse's ``type``."""
+    number = float(text)
+    if not 1 <= number < inf:
+        raise argparse.ArgumentTypeError(f"must be a number of 1 or more: {text!r}")
     return number
 
 
@@ -35,7 +53,11 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_language_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--language", required=True, metavar="XX", help="two-letter code, such as en or de"
+        "--language",
+        type=language,
+        required=True,
+        metavar="XX",
+        help="two-letter code, such as en or de",
     )
 
 

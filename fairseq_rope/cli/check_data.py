@@ -6,7 +6,7 @@ import argparse
 
 from ..text.check import CorpusCheck, fix_corpus
 from ..text.lines import require_files
-from .arguments import add_report_arguments, finish
+from .arguments import add_report_arguments, finish, language
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SRC")
     parser.add_argument("target", metavar="TGT")
     parser.add_argument(
-        "--languages", nargs=2, metavar="XX", help="what SRC and TGT should be, such as en de"
+        "--languages",
+        nargs=2,
+        type=language,
+        metavar="XX",
+        help="what SRC and TGT should be, such as en de",
     )
     parser.add_argument(
         "--fix",

@@ -7,7 +7,7 @@ import argparse
 from ..text.clean import Cleaner
 from ..text.filter import filter_pairs
 from ..text.lines import read_pairs
-from .arguments import add_pair_arguments, finish, positive
+from .arguments import add_pair_arguments, finish, positive, ratio
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-ratio",
-        type=float,
+        type=ratio,
         default=Cleaner.max_ratio,
         metavar="R",
         help="drop pairs one side of which has more than R times the words (default: %(default)s)",

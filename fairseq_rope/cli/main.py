@@ -75,7 +75,3 @@ def _explain(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == ENOSPC:
         return f"{error}; free some space and run the step again, nothing half-written is left"
     return str(error)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

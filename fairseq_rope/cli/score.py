@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ..scoring import FIGURES, paired_bootstrap, read_hypotheses, score, suspicions
 from ..text.lines import read_lines
+from .arguments import language
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "with the first by paired bootstrap",
     )
     parser.add_argument("--reference", required=True, metavar="REF", help="raw, one line each")
-    parser.add_argument("--source-lang", required=True, metavar="XX")
-    parser.add_argument("--target-lang", required=True, metavar="XX")
+    parser.add_argument("--source-lang", type=language, required=True, metavar="XX")
+    parser.add_argument("--target-lang", type=language, required=True, metavar="XX")
     parser.add_argument(
         "--figures",
         nargs="+",
@@ -43,8 +44,11 @@ def run(args: argparse.Namespace) -> None:
         lines = [f"  {figure}" for figure in score(hypotheses, references, pair, figures)]
         print(path, *lines, sep="\n")
     if len(systems) > 1:
-        for path, p_value in paired_bootstrap(systems, references, args.target_lang).items():
-            print(f"sacreBLEU of {path} against {args.hypotheses[0]}: p = {p_value:.4f}")
+        p_values, recipe = paired_bootstrap(systems, references, args.target_lang)
+        for path, p_value in p_values.items():
+            print(
+                f"sacreBLEU of {path} against {args.hypotheses[0]}: p = {p_value:.4f}  [{recipe}]"
+            )
 
 
 def _figures(wanted: Sequence[str] | None, pair: tuple[str, str], force: bool) -> Sequence[str]:

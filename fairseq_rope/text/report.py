@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from .lines import read_lines
+
 Item = TypeVar("Item")
 
 PROGRESS_INTERVAL = 10.0
@@ -50,13 +52,25 @@ class Report:
 
 
 def read_reports(path: str | Path) -> list[Report]:
-    """Read what ``Report.append_to`` wrote, the last report of each step, in order of the steps."""
-    with open(path, encoding="utf-8") as stream:
-        records = [json.loads(line) for line in stream]
-    latest = {record["step"]: record for record in records}
-    return [
-        Report(**{**record, "dropped": Counter(record["dropped"])}) for record in latest.values()
-    ]
+    """Read what ``Report.append_to`` wrote, the last report of each step, in order of the steps.
+
+    Raises ValueError, with the line, for a file of something else.
+    """
+    reports: dict[str, Report] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            report = Report(**json.loads(line))
+            report.dropped = Counter(report.dropped)
+            str(report)
+        except (ValueError, TypeError, AttributeError):
+            raise ValueError(
+                f"{path}: line {number} is no report of a step, but {line[:60]!r}; "
+                "name a file that steps wrote with --report"
+            ) from None
+        reports[report.step] = report
+    if not reports:
+        raise ValueError(f"{path} holds no reports; name a file that steps wrote with --report")
+    return list(reports.values())
 
 
 def format_reports(reports: Iterable[Report]) -> str:

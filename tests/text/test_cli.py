@@ -35,6 +35,23 @@ def test_a_missing_file_is_named(cli):
     assert b"nowhere.txt" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("tokenise", "--language", "EN"), b"two or three small letters, such as en or de: 'EN'"),
+        (("normalise", "--language", "../x"), b"two or three small letters"),
+        (("check-data", "s", "t", "--languages", "en", "german"), b"two or three small letters"),
+        (("normalise", "--language", "en", "--workers", "x"), b"from 1 to 999,999,999: 'x'"),
+        (("normalise", "--language", "en", "--workers", "0"), b"from 1 to 999,999,999: '0'"),
+        (("segment", "learn", "a", "--model", "m", "--size", "9" * 14), b"from 1 to 999,999,999"),
+        (("clean", "--max-ratio", "nan", "a", "b", "c", "d"), b"a number of 1 or more: 'nan'"),
+        (("clean", "--max-ratio", "0.2", "a", "b", "c", "d"), b"a number of 1 or more: '0.2'"),
+    ],
+)
+def test_values_that_cannot_be_meant_are_refused(cli, arguments, message):
+    assert message in cli(*arguments, code=2).stderr
+
+
 def test_text_needs_neither_torch_nor_fairseq():
     names = [module(name) for name in SUBCOMMANDS if name not in ("average", "export")]
     code = f"import sys, importlib\nfor name in {names}: importlib.import_module(name)\n"

@@ -42,6 +42,32 @@ def test_clean_then_dedup(cli, tmp_path):
     assert " ".join(table[2].split()) == "once 3 2 1 duplicate"
 
 
+def test_a_step_that_leaves_nothing_fails(cli, tmp_path):
+    (tmp_path / "s").write_text("a\na\n")
+    (tmp_path / "t").write_text("x x\ny y\n")
+    result = cli("clean", "s", "t", "cs", "ct", cwd=tmp_path, code=1)
+    assert b"2 lines in, 0 out (dropped: 2 length ratio above 1.5): nothing" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "t"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "garbage",
+        "",
+        "[1]",
+        '{"a": 1}',
+        '{"step": "x", "read": "many"}',
+        '{"step": 1, "dropped": 2}',
+    ],
+)
+def test_a_file_that_holds_no_reports_is_named(text, cli, tmp_path):
+    (tmp_path / "r").write_text(f'{{"step": "good"}}\n{text}\n')
+    assert b"r: line 2 is no report of a step" in cli("report", "r", cwd=tmp_path, code=1).stderr
+    (tmp_path / "r").write_text("")
+    assert b"r holds no reports" in cli("report", "r", cwd=tmp_path, code=1).stderr
+
+
 @pytest.mark.parametrize("step", ["clean", "dedup"])
 def test_unequal_files_stop_the_step(cli, step, tmp_path):
     (tmp_path / "s").write_text("a\nb\n")

@@ -146,7 +146,17 @@ def test_the_command_with_two_systems(cli, tmp_path):
     out = result.stdout.decode()
     assert "sacreBLEU = 100.00  [nrefs:1" in out and "compounds:split" in out
     assert "sacreBLEU of bad against good: p = 0.0" in out
+    assert out.rstrip().endswith("]") and "|bs:1000|seed:12345|" in out
     assert b"warning: bad: a space before a comma or full stop on 40 lines" in result.stderr
+
+
+def test_a_tokeniser_that_is_not_installed_is_named(monkeypatch):
+    def fail(**options):
+        raise RuntimeError
+
+    monkeypatch.setattr("fairseq_rope.scoring.BLEU", fail)
+    with pytest.raises(ValueError, match=r"tokeniser for ja .* `pip install 'sacrebleu\[ja\]'`"):
+        score(["犬"], ["犬"], ("en", "ja"), ["sacrebleu"])
 
 
 def test_compound_splitting_is_for_english_german(cli, tmp_path):

@@ -97,7 +97,10 @@ class SubwordNmt(Segmenter):
 
 
 def _read_merges(path: PathLike) -> list[tuple[str, ...]]:
-    header, *merges = [tuple(line.split(" ")) for line in read_lines(path)] or [()]
+    try:
+        header, *merges = [tuple(line.split(" ")) for line in read_lines(path)] or [()]
+    except ValueError:
+        header, merges = (), []
     if header != HEADER or any(len(pair) != 2 for pair in merges):
         raise ValueError(
             f"`model` must be a file of subword-nmt merges, but {path} is none; name the "
