@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from ..scoring import FIGURES, paired_bootstrap, read_hypotheses, score, suspicions
+from ..text.language import WITHOUT_SPACES
 from ..text.lines import read_lines
 from .arguments import language
 
@@ -26,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--figures",
         nargs="+",
         choices=FIGURES,
-        help="default: all three for English-German, else sacrebleu and tokenised",
+        help="default: all three for English-German, else sacrebleu and tokenised, which a "
+        "language without spaces between words does not have",
     )
     parser.add_argument(
         "--force", action="store_true", help="allow compound-split for any pair of languages"
@@ -38,6 +40,12 @@ def run(args: argparse.Namespace) -> None:
     figures = _figures(args.figures, pair, args.force)
     references = list(read_lines(args.reference))
     systems = {path: read_hypotheses(path) for path in args.hypotheses}
+    if args.target_lang in WITHOUT_SPACES:
+        print(
+            f"score: warning: {args.target_lang} has no spaces between words: TER, and BLEU "
+            "without a tokeniser of its own (tok:13a), take sentences for words; chrF2 does not",
+            file=sys.stderr,
+        )
     _warn(args.reference, references)
     for path, hypotheses in systems.items():
         _warn(path, hypotheses)
@@ -53,7 +61,10 @@ def run(args: argparse.Namespace) -> None:
 
 def _figures(wanted: Sequence[str] | None, pair: tuple[str, str], force: bool) -> Sequence[str]:
     if wanted is None:
-        return [name for name in FIGURES if name != "compound-split" or pair == ("en", "de")]
+        unfit = set() if pair == ("en", "de") else {"compound-split"}
+        if pair[1] in WITHOUT_SPACES:
+            unfit.add("tokenised")
+        return [name for name in FIGURES if name not in unfit]
     if "compound-split" in wanted and pair != ("en", "de") and not force:
         raise ValueError(
             f"`--figures compound-split` is made for en-de, but this is {'-'.join(pair)}; "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from ..text.filter import filter_file
-from ..text.tokenise import Tokeniser
+from ..text.tokenise import MOSES_LANGUAGES, Tokeniser
 from .arguments import add_filter_arguments, add_language_argument, finish
 
 
@@ -22,4 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     tokeniser = Tokeniser(args.language, args.split_hyphens, escape=not args.no_escape)
+    if args.language not in MOSES_LANGUAGES:
+        print(
+            f"tokenise: warning: Moses has no rules for {args.language} and takes the English ones",
+            file=sys.stderr,
+        )
     finish(filter_file("tokenise", tokeniser, args.input, args.output, args.workers), args)

@@ -19,6 +19,9 @@ FUNCTION_WORDS = {
     for language, _, words in (row.partition(":") for row in _TABLE.splitlines())
 }
 
+WITHOUT_SPACES = frozenset(["bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh"])
+"""Languages that put no spaces between words, so that counts of words between spaces mislead."""
+
 MANY_WORDS = 100
 """Frequent words below which a count says nothing."""
 

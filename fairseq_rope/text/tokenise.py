@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
+from sacremoses.corpus import NonbreakingPrefixes
+
+MOSES_LANGUAGES = frozenset(NonbreakingPrefixes().available_langs.values())
+"""Languages of which Moses knows the abbreviations; for any other it takes the English ones."""
 
 
 class Tokeniser:

@@ -52,6 +52,12 @@ def test_values_that_cannot_be_meant_are_refused(cli, arguments, message):
     assert message in cli(*arguments, code=2).stderr
 
 
+def test_a_language_without_rules_of_its_own_is_said(cli, toy_file):
+    assert b"warning" not in cli("tokenise", "--language", "de", toy_file).stderr
+    result = cli("tokenise", "--language", "ja", toy_file)
+    assert b"Moses has no rules for ja and takes the English ones" in result.stderr
+
+
 def test_text_needs_neither_torch_nor_fairseq():
     names = [module(name) for name in SUBCOMMANDS if name not in ("average", "export")]
     code = f"import sys, importlib\nfor name in {names}: importlib.import_module(name)\n"

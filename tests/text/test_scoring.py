@@ -159,6 +159,14 @@ def test_a_tokeniser_that_is_not_installed_is_named(monkeypatch):
         score(["犬"], ["犬"], ("en", "ja"), ["sacrebleu"])
 
 
+def test_words_are_not_counted_where_there_are_none(cli, tmp_path):
+    (tmp_path / "ref").write_text("这是一只黑色的猫。\n", "utf-8")
+    arguments = ("score", "--reference", "ref", "--source-lang", "en", "--target-lang", "zh", "ref")
+    result = cli(*arguments, cwd=tmp_path)
+    assert b"tok:zh" in result.stdout and b"tokenised" not in result.stdout
+    assert b"zh has no spaces between words" in result.stderr
+
+
 def test_compound_splitting_is_for_english_german(cli, tmp_path):
     (tmp_path / "ref").write_text("un deux trois quatre-cinq\n")
     arguments = ("score", "--reference", "ref", "--source-lang", "en", "--target-lang", "fr", "ref")
