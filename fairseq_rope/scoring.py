@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import count
 from typing import Any, Callable, NamedTuple
 
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
-from .text.generated import read_generated
+from .text.generated import HYPOTHESIS, best_hypotheses, is_generated
 from .text.lines import PathLike, read_lines
 from .text.segment.sentencepiece import MARK
 from .text.tokenise import Tokeniser
@@ -131,14 +132,15 @@ def read_hypotheses(path: PathLike) -> list[str]:
 
     Of the latter it takes the best hypothesis of each sentence, detokenised (D) where there is one.
     """
-    by_number = read_generated(path)
-    if not by_number:
-        return list(read_lines(path))
-    missing = sorted(set(range(max(by_number) + 1)) - by_number.keys())
-    if missing:
+    lines = list(read_lines(path))
+    by_number = best_hypotheses(lines)
+    if not by_number or not is_generated(lines):
+        return lines
+    if missing := max(by_number) + 1 - len(by_number):
+        first = next(number for number in count() if number not in by_number)
         raise ValueError(
-            f"{path}: {len(missing)} sentences are missing, the first is number {missing[0]} (from "
-            "0); generate them too, for example by raising --max-source-positions"
+            f"{path}: {missing} sentences are missing, the first is number {first} (from 0); "
+            "generate them too, for example by raising --max-source-positions"
         )
     return [by_number[number] for number in range(len(by_number))]
 
@@ -150,10 +152,11 @@ def suspicions(lines: Sequence[str]) -> Iterator[str]:
         "pieces of sentencepiece (\u2581)": re.compile(MARK),
         "entities (such as &apos;)": re.compile("&(apos|quot|amp|lt|gt|#\\d+);"),
         "<unk>": re.compile("<unk>"),
+        "fairseq's labels (H-0), taken for text": re.compile(f"^{HYPOTHESIS.pattern}", re.DOTALL),
     }
     for kind, pattern in kinds.items():
-        if count := sum(bool(pattern.search(line)) for line in lines):
-            yield f"{kind} on {count} lines"
+        if found := sum(bool(pattern.search(line)) for line in lines):
+            yield f"{kind} on {found} lines"
     spaced = sum(bool(SPACED_STOP.search(line)) for line in lines)
     if spaced > TOKENISED_SHARE * len(lines):
         yield f"a space before a comma or full stop on {spaced} lines: still tokenised?"
@@ -166,10 +169,17 @@ def paired_bootstrap(
 ) -> tuple[dict[str, float], str]:
     """Return by system the p-value of its BLEU difference from the first system, and the recipe.
 
-    sacreBLEU's paired bootstrap resampling (Koehn, 2004) with 1,000 samples.
+    sacreBLEU's paired bootstrap resampling (Koehn, 2004) with 1,000 samples. p is 1 where nothing
+    can be significant, equal scores or a single sentence: there all samples have one difference,
+    and sacreBLEU, which counts samples above it, finds none and returns 1/1001.
     """
     metrics = {"BLEU": _sacrebleu(language)}
     test = PairedTest(list(systems.items()), metrics, [references], test_type="bs")
     signatures, results = test()
-    p_values: Any = zip(results["System"][1:], results["BLEU"][1:])
-    return {name: result.p_value for name, result in p_values}, str(signatures["BLEU"])
+    results_of_bleu: Any = results["BLEU"]
+    first, *others = results_of_bleu
+    p_values = [
+        1.0 if result.score == first.score or len(references) == 1 else result.p_value
+        for result in others
+    ]
+    return dict(zip(list(systems)[1:], p_values)), str(signatures["BLEU"])

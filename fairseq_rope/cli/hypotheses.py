@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
-from ..text.generated import in_source_order, read_generated
-from ..text.lines import open_outputs
+from ..text.generated import best_hypotheses, in_source_order
+from ..text.lines import STANDARD_STREAM, open_outputs, read_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,12 +21,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    number, skipped = 0, []
-    generated = read_generated(args.generated)
+    if args.output != STANDARD_STREAM and os.path.realpath(args.output) in (
+        os.path.realpath(args.source),
+        os.path.realpath(args.generated),
+    ):
+        raise ValueError(f"`OUTPUT` must be a file of its own, but {args.output} is read here")
+    generated = best_hypotheses(read_lines(args.generated))
+    try:
+        hypotheses = in_source_order(generated, list(read_lines(args.source)))
+    except ValueError as error:
+        raise ValueError(f"{args.generated}, for {args.source}: {error}") from None
+    skipped = [str(number) for number, text in enumerate(hypotheses, 1) if text is None]
     with open_outputs(args.output) as (output,):
-        for number, text in enumerate(in_source_order(generated, args.source), 1):
-            if text is None:
-                skipped.append(str(number))
-            output.write(f"{text or ''}\n")
+        output.writelines(f"{text or ''}\n" for text in hypotheses)
     numbers = f": lines {', '.join(skipped)}, blank in the output" if skipped else ""
-    print(f"hypotheses: {number:,} lines, {len(skipped)} skipped{numbers}", file=sys.stderr)
+    print(
+        f"hypotheses: {len(hypotheses):,} lines, {len(skipped)} skipped{numbers}", file=sys.stderr
+    )

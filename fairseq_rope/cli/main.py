@@ -74,4 +74,4 @@ def _exit_on_signal(number: int, frame: FrameType | None) -> None:
 def _explain(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == ENOSPC:
         return f"{error}; free some space and run the step again, nothing half-written is left"
-    return str(error)
+    return str(error) or type(error).__name__  # Python's MemoryError has no text

@@ -10,6 +10,7 @@ from ..scoring import FIGURES, paired_bootstrap, read_hypotheses, score, suspici
 from ..text.language import WITHOUT_SPACES
 from ..text.lines import read_lines
 from .arguments import language
+from .tokenise import warn_of_english_rules
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     pair = (args.source_lang, args.target_lang)
     figures = _figures(args.figures, pair, args.force)
+    if len(set(args.hypotheses)) < len(args.hypotheses):
+        raise ValueError(f"`HYP` must be different files, but are {', '.join(args.hypotheses)}")
     references = list(read_lines(args.reference))
     systems = {path: read_hypotheses(path) for path in args.hypotheses}
     if args.target_lang in WITHOUT_SPACES:
@@ -46,6 +49,8 @@ def run(args: argparse.Namespace) -> None:
             "without a tokeniser of its own (tok:13a), take sentences for words; chrF2 does not",
             file=sys.stderr,
         )
+    if set(figures) & {"tokenised", "compound-split"}:
+        warn_of_english_rules("score", args.target_lang)
     _warn(args.reference, references)
     for path, hypotheses in systems.items():
         _warn(path, hypotheses)

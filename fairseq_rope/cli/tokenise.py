@@ -23,9 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     tokeniser = Tokeniser(args.language, args.split_hyphens, escape=not args.no_escape)
-    if args.language not in MOSES_LANGUAGES:
+    warn_of_english_rules("tokenise", args.language)
+    finish(filter_file("tokenise", tokeniser, args.input, args.output, args.workers), args)
+
+
+def warn_of_english_rules(subcommand: str, language: str) -> None:
+    """Say so on standard error where Moses's tokeniser does not know the language."""
+    if language not in MOSES_LANGUAGES:
         print(
-            f"tokenise: warning: Moses has no rules for {args.language} and takes the English ones",
+            f"{subcommand}: warning: Moses has no rules for {language} and takes the English ones",
             file=sys.stderr,
         )
-    finish(filter_file("tokenise", tokeniser, args.input, args.output, args.workers), args)

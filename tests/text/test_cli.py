@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from fairseq_rope.cli.main import SUBCOMMANDS
+from fairseq_rope.cli.main import SUBCOMMANDS, main
 
 from .conftest import ROOT
 
@@ -50,6 +50,15 @@ def test_a_missing_file_is_named(cli):
 )
 def test_values_that_cannot_be_meant_are_refused(cli, arguments, message):
     assert message in cli(*arguments, code=2).stderr
+
+
+def test_running_out_of_memory_is_said(monkeypatch, capsys):
+    def fail(args):
+        raise MemoryError
+
+    monkeypatch.setattr("fairseq_rope.cli.report.run", fail)
+    assert main(["report", "figures"]) == 1
+    assert "error: MemoryError" in capsys.readouterr().err
 
 
 def test_a_language_without_rules_of_its_own_is_said(cli, toy_file):

@@ -5,7 +5,14 @@ import random
 import pytest
 import sacrebleu
 
-from fairseq_rope.scoring import FIGURES, read_hypotheses, score, split_compounds, suspicions
+from fairseq_rope.scoring import (
+    FIGURES,
+    paired_bootstrap,
+    read_hypotheses,
+    score,
+    split_compounds,
+    suspicions,
+)
 
 from . import reference
 from .test_steps import prefixes
@@ -120,6 +127,34 @@ def test_a_hole_in_generate_output_stops(tmp_path):
         read_hypotheses(path)
 
 
+def test_the_number_of_a_sentence_costs_no_memory(tmp_path):
+    path = tmp_path / "generate-test.txt"
+    path.write_text("H-5000000000\t-1\tein\nP-5000000000\t-1\n")
+    with pytest.raises(ValueError, match="5000000000 sentences are missing, the first is number 0"):
+        read_hypotheses(path)
+
+
+@pytest.mark.parametrize("odd", ["H-1\t-3.0\tfoo", "D-0\t-1\tbar", "S-7\tx", "H-" + "9" * 5000])
+def test_text_with_a_line_like_fairseqs_is_text(tmp_path, odd):
+    path = tmp_path / "text"
+    path.write_text(f"eins\n{odd}\nzwei\n")
+    assert read_hypotheses(path) == ["eins", odd, "zwei"]
+
+
+@pytest.mark.parametrize("kinds", ["H", "D", "HD", "HP"])
+def test_selected_lines_of_generate_output(tmp_path, kinds):
+    path = tmp_path / "selected"
+    path.write_text("".join(f"{line}\n" for line in GENERATED.split("\n") if line[:1] in [*kinds]))
+    assert read_hypotheses(path) == ["eins", "", "drei" if "D" in kinds else "dr@@ ei"]
+
+
+def test_hypotheses_from_a_pipe(cli, tmp_path):
+    (tmp_path / "ref").write_text("eins\n")
+    pair = ("--source-lang", "en", "--target-lang", "de")
+    result = cli("score", "--reference", "ref", *pair, "-", cwd=tmp_path, input=b"eins\n")
+    assert b"chrF2 = 100.00" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("line", "suspicion"),
     [
@@ -127,6 +162,7 @@ def test_a_hole_in_generate_output_stops(tmp_path):
         ("\u2581ein \u2581Haus", "pieces of sentencepiece"),
         ("er sagt &apos; ja", "entities"),
         ("ein <unk> Haus", "<unk>"),
+        ("H-0\t-1.5\tein Haus", "fairseq's labels"),
         ("ein Haus .", "still tokenised"),
         ("  ", "blank"),
     ],
@@ -150,6 +186,24 @@ def test_the_command_with_two_systems(cli, tmp_path):
     assert b"warning: bad: a space before a comma or full stop on 40 lines" in result.stderr
 
 
+def test_where_nothing_can_be_significant_p_is_one():
+    good = [f"Das ist der Satz mit der Nummer {n} und mehr." for n in range(40)]
+    bad = [line.replace("der Satz", "ein Satz") for line in good]
+    swapped = [bad[0], *good[1:]], [good[0], bad[1], *good[2:]]
+    unequal, _ = paired_bootstrap({"good": good, "bad": bad}, good, "de")
+    equal, _ = paired_bootstrap(dict(zip("abc", [swapped[0], *swapped])), good, "de")
+    single, _ = paired_bootstrap({"good": good[:1], "bad": bad[:1]}, good[:1], "de")
+    assert unequal["bad"] < 0.05
+    assert equal == {"b": 1, "c": 1} and single == {"bad": 1}
+
+
+def test_a_system_is_not_compared_with_itself(cli, tmp_path):
+    (tmp_path / "ref").write_text("eins\n")
+    pair = ("--source-lang", "en", "--target-lang", "de")
+    result = cli("score", "--reference", "ref", *pair, "ref", "ref", cwd=tmp_path, code=1)
+    assert b"`HYP` must be different files, but are ref, ref" in result.stderr
+
+
 def test_a_tokeniser_that_is_not_installed_is_named(monkeypatch):
     def fail(**options):
         raise RuntimeError
@@ -165,6 +219,16 @@ def test_words_are_not_counted_where_there_are_none(cli, tmp_path):
     result = cli(*arguments, cwd=tmp_path)
     assert b"tok:zh" in result.stdout and b"tokenised" not in result.stdout
     assert b"zh has no spaces between words" in result.stderr
+
+
+def test_a_language_is_a_code_that_moses_knows_or_is_warned_of(cli, tmp_path):
+    (tmp_path / "ref").write_text("ein Haus\n")
+    command = ("score", "--reference", "ref", "--source-lang", "en", "ref", "--target-lang")
+    for wrong in ("", "EN", "pt_BR"):
+        assert b"two or three small letters" in cli(*command, wrong, cwd=tmp_path, code=2).stderr
+    warning = b"Moses has no rules for xx and takes the English ones"
+    assert warning in cli(*command, "xx", cwd=tmp_path).stderr
+    assert warning not in cli(*command, "xx", "--figures", "sacrebleu", cwd=tmp_path).stderr
 
 
 def test_compound_splitting_is_for_english_german(cli, tmp_path):
