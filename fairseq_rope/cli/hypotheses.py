@@ -27,8 +27,9 @@ def run(args: argparse.Namespace) -> None:
     ):
         raise ValueError(f"`OUTPUT` must be a file of its own, but {args.output} is read here")
     generated = best_hypotheses(read_lines(args.generated))
+    source = list(read_lines(args.source))
     try:
-        hypotheses = in_source_order(generated, list(read_lines(args.source)))
+        hypotheses = in_source_order(generated, source)
     except ValueError as error:
         raise ValueError(f"{args.generated}, for {args.source}: {error}") from None
     skipped = [str(number) for number, text in enumerate(hypotheses, 1) if text is None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..text.lines import require_standard_output
 from ..text.report import format_reports, read_reports
 
 
@@ -12,4 +13,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    require_standard_output()
     print(format_reports(read_reports(args.file)))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ..scoring import FIGURES, paired_bootstrap, read_hypotheses, score, suspicions
 from ..text.language import WITHOUT_SPACES
-from ..text.lines import read_lines
+from ..text.lines import read_lines, require_standard_output
 from .arguments import language
 from .tokenise import warn_of_english_rules
 
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    require_standard_output()
     pair = (args.source_lang, args.target_lang)
     figures = _figures(args.figures, pair, args.force)
     if len(set(args.hypotheses)) < len(args.hypotheses):

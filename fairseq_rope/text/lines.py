@@ -87,6 +87,12 @@ def require_files(paths: Iterable[PathLike]) -> None:
             raise ValueError(f"{path} is read twice, so it must be a file; write it to one first")
 
 
+def require_standard_output() -> None:
+    """Raise ValueError where Python's print would silently print nothing."""
+    if sys.stdout is None:
+        raise ValueError("standard output is closed; name a file, or leave it open")
+
+
 @contextmanager
 def replacing(*files: PathLike) -> Iterator[list[Path]]:
     """Yield hidden paths that take the names of ``files``, all of them, when the block succeeds.
@@ -120,8 +126,7 @@ def open_outputs(*paths: PathLike) -> Iterator[list[TextIO]]:
     if STANDARD_STREAM in map(str, paths):
         if len(paths) > 1:
             raise ValueError(f"standard output (-) takes one side only; name {len(paths)} files")
-        if sys.stdout is None:
-            raise ValueError("standard output is closed; name a file")
+        require_standard_output()
         output = sys.stdout.fileno()
         with open(output, "w", encoding="utf-8", newline="\n", closefd=False) as stream:
             yield [stream]

@@ -13,6 +13,9 @@ from fairseq_rope.text.lines import count_lines, open_outputs, read_lines, read_
 
 from .conftest import ODD_LINES, ROOT
 
+FILTER = ("normalise", "--language", "en")
+SCORE = ("score", "--source-lang", "en", "--target-lang", "de", "--reference", "ref", "hyp")
+
 
 def test_lines_end_at_lf_only(odd_file):
     assert list(read_lines(odd_file)) == ODD_LINES
@@ -110,9 +113,17 @@ def test_outputs_that_cannot_be_are_refused_before_work(outputs, message, tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", toy_file.name]
 
 
-@pytest.mark.parametrize(("closing", "name"), [("<&-", b"input"), (">&-", b"output")])
-def test_closed_streams_are_said(closing, name):
-    command = " ".join([sys.executable, "-m", "fairseq_rope.cli", *FILTER, closing])
+@pytest.mark.parametrize(
+    ("arguments", "closing", "name"),
+    [
+        (FILTER, "<&-", b"input"),
+        (FILTER, ">&-", b"output"),
+        (SCORE, ">&-", b"output"),
+        (("report", "figures"), ">&-", b"output"),
+    ],
+)
+def test_closed_streams_are_said(arguments, closing, name):
+    command = " ".join([sys.executable, "-m", "fairseq_rope.cli", *arguments, closing])
     result = subprocess.run(
         ["bash", "-c", command],
         env={"PYTHONPATH": str(ROOT)},
@@ -138,9 +149,6 @@ def test_unequal_counts_are_both_named(tmp_path, left, right):
     message = rf"has {left.count(chr(10))} lines, .* has {right.count(chr(10))};"
     with pytest.raises(ValueError, match=message):
         list(read_pairs([tmp_path / "l", tmp_path / "r"]))
-
-
-FILTER = ("normalise", "--language", "en")
 
 
 def test_a_full_disk_is_said_and_nothing_half_written_stays(cli, tmp_path):
