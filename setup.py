@@ -26,11 +26,12 @@ setup(
         # same code, under the same import name, that does.
         'fairseq-fixed>=0.12.3.1,<0.13; python_version >= "3.11"',
         'fairseq>=0.12.2,<0.13; python_version < "3.11"',
-        "torch>=2.4",
+        "torch>=2.5",
         "sacrebleu[ja,ko]>=2.3",
         "sentencepiece",
         "subword-nmt==0.3.8",
         "sacremoses",
+        "tensorboard",
     ],
     extras_require={
         "floater": ["torchdiffeq"],

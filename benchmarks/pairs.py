@@ -98,7 +98,8 @@ def alternate(runs: dict[str, Callable[[], int]], pairs: int, device: torch.devi
     """
     speeds: dict[str, list[float]] = {name: [] for name in runs}
     for pair in range(pairs + 1):
-        for name, run in runs.items():
+        # Who runs first changes from pair to pair.
+        for name, run in sorted(runs.items(), reverse=pair % 2 == 1):
             start = time.perf_counter()
             done = run()
             if device.type == "cuda":

@@ -8,7 +8,7 @@ by a unit complex number (eq. 12; eqs. 13 and 15 are the same with real matrices
     x_i  ->  x_i * exp(1j * m * theta_i),        theta_i = base ** (-2i / d)
 
 The score of a query at place m with a key at place n is the real part of q * conj(k), so the two
-turns become one turn by the difference (eq. 16):
+turns become one turn by the difference (eq. 12; eq. 16 with matrices):
 
     Re[ q e^{1j m theta}  conj(k e^{1j n theta}) ]  =  Re[ q conj(k) e^{1j (m - n) theta} ]
 
@@ -106,18 +106,20 @@ def turn(x: Tensor, phases: Tensor, layout: str = "interleaved") -> Tensor:
     if width > x.size(-1):
         raise ValueError(f"{width} dimensions cannot turn in a vector of {x.size(-1)}.")
     if width < x.size(-1):
-        turned = turn(x[..., :width].contiguous(), phases, layout)
-        return torch.cat((turned, x[..., width:]), dim=-1)
+        return torch.cat((turn(x[..., :width], phases, layout), x[..., width:]), dim=-1)
     if layout not in LAYOUTS:
         raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}, but is {layout!r}.")
-    x_float = x.to(torch.promote_types(x.dtype, torch.float32))
     half = layout == "half"
-    if half:
-        pairs = x_float.unflatten(-1, (2, -1)).transpose(-1, -2).contiguous()
-    else:
-        pairs = x_float.unflatten(-1, (-1, 2))
-    turned = torch.view_as_real(torch.view_as_complex(pairs) * phases)
+    pairs = x.to(torch.promote_types(x.dtype, torch.float32))
+    pairs = pairs.unflatten(-1, (2, -1)).transpose(-1, -2) if half else pairs.unflatten(-1, (-1, 2))
+    turned = torch.view_as_real(_as_complex(pairs) * phases)
     return (turned.transpose(-1, -2) if half else turned).flatten(-2).to(x.dtype)
+
+
+def _as_complex(pairs: Tensor) -> Tensor:
+    """(..., 2) real -> (...) complex; a view, of a copy where memory does not hold whole pairs."""
+    odd = pairs.storage_offset() % 2 or any(stride % 2 for stride in pairs.stride()[:-1])
+    return torch.view_as_complex(pairs.contiguous() if odd or pairs.stride(-1) != 1 else pairs)
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,8 @@ class RotaryScaling:
     def __post_init__(self) -> None:
         if self.method not in SCALINGS:
             raise ValueError(f"`method` must be one of {sorted(SCALINGS)}, but is {self.method!r}.")
-        if not self.factor >= 1:
-            raise ValueError(f"`factor` must be at least 1, but is {self.factor}.")
+        if not 1 <= self.factor < math.inf:
+            raise ValueError(f"`factor` must be a number of at least 1, but is {self.factor}.")
         if self.original_positions < 1:
             raise ValueError(
                 f"`original_positions` must be >= 1, but is {self.original_positions}."
@@ -149,7 +151,7 @@ class RotaryScaling:
 
     @property
     def logit_scale(self) -> float:
-        """What scores are multiplied by: 1/t of YaRN section 3.4, sqrt(1/t) = 0.1 ln(s) + 1."""
+        """What scores are multiplied by: 1/t in arXiv 2309.00071, sqrt(1/t) = 0.1 ln(s) + 1."""
         return (0.1 * math.log(self.factor) + 1.0) ** 2 if self.method == "yarn" else 1.0
 
 
@@ -173,7 +175,7 @@ def _ntk(dim: int, base: float, scaling: RotaryScaling, device: Optional[torch.d
 
 
 def _yarn(dim: int, base: float, scaling: RotaryScaling, device: Optional[torch.device]) -> Tensor:
-    """ "NTK-by-parts" of YaRN (Peng et al. 2023, arXiv 2309.00071, section 3.2).
+    """ "NTK-by-parts" of YaRN (Peng et al. 2023, arXiv 2309.00071).
 
     Pairs that turn more than 32 times within the trained length keep their frequency, pairs that
     turn less than once are divided by the factor, those between are mixed by a linear ramp.

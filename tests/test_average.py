@@ -2,6 +2,7 @@
 
 import argparse
 
+import numpy as np
 import pytest
 import torch
 
@@ -105,3 +106,31 @@ def test_checkpoints_of_two_models_are_refused(tmp_path, capsys):
 def test_another_kind_of_file_is_refused(tmp_path, capsys):
     torch.save({"weight": torch.zeros(1)}, tmp_path / "other.pt")
     assert "not a checkpoint of fairseq" in fails(tmp_path, capsys, str(tmp_path / "other.pt"))
+
+
+@pytest.mark.parametrize("option, value", [("rope_fraction", 0.5), ("decoder_attention_heads", 8)])
+def test_weights_of_one_shape_and_two_meanings_are_not_mixed(tmp_path, capsys, option, value):
+    meanings = {"rope_fraction": 1.0, "decoder_attention_heads": 4, "dropout": 0.1}
+    one = save(tmp_path / "1.pt", 1.0, cfg={"model": meanings})
+    two = save(tmp_path / "2.pt", 2.0, cfg={"model": {**meanings, option: value}})
+    assert f"`{option}`=" in fails(tmp_path, capsys, one, two)
+    more_dropout = save(tmp_path / "3.pt", 2.0, cfg={"model": {**meanings, "dropout": 0.3}})
+    average(tmp_path, one, more_dropout)
+
+
+def test_values_of_numpy_are_read(tmp_path):
+    counts = {"bleu_counts": np.arange(4), "loss": np.float64(2.5)}
+    averaged = average(tmp_path, save(tmp_path / "1.pt", 1.0, extra_state=counts))
+    assert averaged["extra_state"]["loss"] == 2.5
+
+
+@pytest.mark.parametrize("content", [b"", b"root:x:0:0:root:/root:/bin/bash\n", b"PK\3\4 cut"])
+def test_a_damaged_file_is_named(tmp_path, capsys, content):
+    (tmp_path / "bad.pt").write_bytes(content)
+    assert "bad.pt: damaged, or not a checkpoint" in fails(
+        tmp_path, capsys, str(tmp_path / "bad.pt")
+    )
+
+
+def test_a_folder_without_a_number_of_checkpoints_is_named(tmp_path, capsys):
+    assert "is a folder; say --num-update-checkpoints" in fails(tmp_path, capsys, str(tmp_path))

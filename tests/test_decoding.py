@@ -6,6 +6,7 @@ import time
 import pytest
 import reference
 import torch
+from fairseq.search import Sampling
 from fairseq.sequence_generator import SequenceGenerator
 
 EOS, PAD = 2, 1
@@ -194,12 +195,30 @@ def test_equal_sentences_in_a_batch_get_equal_hypotheses(build, sentences, trans
     assert_same(found, [hypotheses for hypotheses in wanted for _ in range(5)])
 
 
+def test_sampling_without_a_beam_after_a_beam_search(
+    build, sentences, translate, dictionary, scheme
+):
+    """The beam size outlives the search, and repeated lines then look like hypotheses."""
+    used, fresh = build(**scheme), build(**scheme)
+    translate(used, sentences(4), beam=5)
+    sources = [words for words in sentences(2) for _ in range(5)]
+    found = []
+    for model in (used, fresh):
+        torch.manual_seed(1)
+        search = Sampling(dictionary, sampling_topk=-1)
+        found.append(translate(model, sources, beam=1, search_strategy=search))
+    assert_same(*found)
+
+
 @pytest.mark.parametrize("trained", [False, True])
 @pytest.mark.parametrize(
     "beam, orders",
     [
         (2, [[1, 1, 5, 4]]),  # a row taken twice, rows swapped, and the second sentence ends
         (2, [[1, 1, 5, 4], [3, 2]]),  # twice between two steps
+        (2, [[2, 3, 0, 1, 4, 5]]),  # sentences change places and none ends
+        (2, [[3, 4, 5]]),  # the rows of a sentence part
+        (2, [[1, 2, 3, 4], [3, 0, 1]]),  # they part, and go on changing places
         (1, [[5, 0, 0, 3, 1, 2]]),  # without a beam any row may be taken
     ],
 )
@@ -287,6 +306,15 @@ def test_autocast_gives_the_logits_within_a_few_roundings(build, sentences, coll
     tolerance = 16 * torch.finfo(torch.bfloat16).eps * float(exact.detach().abs().max())
     torch.testing.assert_close(logits.float(), exact, atol=tolerance, rtol=0)
     assert all(torch.isfinite(weight.grad).all() for weight in model.parameters())
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_autocast_adds_residuals_in_float32(build, sentences, collate, pre_norm):
+    sides = {f"{side}_normalize_before": pre_norm for side in ("encoder", "decoder")}
+    model, tokens = build(**sides), collate(sentences(3))
+    with torch.autocast("cpu", torch.bfloat16):
+        _, extra = model(tokens, None, tokens, return_all_hiddens=True)
+    assert {state.dtype for state in extra["inner_states"]} == {torch.float32}
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

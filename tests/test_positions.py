@@ -210,7 +210,8 @@ def test_memory_stays_flat_over_two_hundred_lengths(build, scheme):
 
 @pytest.mark.parametrize("method", SCALINGS)
 def test_scaling_does_not_remember_a_long_request(build, method):
-    model = build(rope_scaling=method, rope_scaling_factor=4.0, rope_original_positions=8)
+    trained = {"rope_original_positions": 8} if method == "yarn" else {}
+    model = build(rope_scaling=method, rope_scaling_factor=4.0, **trained)
     short, long = torch.randint(4, 24, (2, 6)), torch.randint(4, 24, (2, 60))
     first = model(short, None, short)[0]
     model(long, None, long)
@@ -329,7 +330,8 @@ def test_without_positions_the_encoder_is_blind_to_order(build):
         ({"rope_fraction": 0.0}, r"`rope_fraction` must be above 0 and at most 1, but is 0.0"),
         ({"rope_fraction": 1.5}, r"`rope_fraction` must be above 0 and at most 1, but is 1.5"),
         ({"rope_layout": "neox"}, r"`rope_layout` must be one of .*, but is 'neox'"),
-        ({"rope_base": 1.0}, r"`rope_base` must be above 1, but is 1.0"),
+        ({"rope_base": 1.0}, r"`rope_base` must be a number above 1, but is 1.0"),
+        ({"rope_base": float("inf")}, r"`rope_base` must be a number above 1, but is inf"),
         ({"rope_scaling": "yarn"}, r"`rope_scaling`='yarn' needs `rope_scaling_factor`"),
         ({"rope_scaling_factor": 4.0}, r"`rope_scaling_factor`=4.0 has no effect"),
         ({"rope_scaling": "dynamic", "rope_scaling_factor": 2.0}, r"must be one of.*'dynamic'"),
@@ -339,17 +341,37 @@ def test_without_positions_the_encoder_is_blind_to_order(build):
         ),
         (
             {"position": "none", "rope_cross_attention": True},
-            r"`rope_cross_attention`=True needs `position`='rotary', but position is 'none'",
+            r"`rope_cross_attention`=True .*`position`='rotary' only, but position is 'none'",
         ),
+        ({"position": "learned", "rope_base": 500.0}, r"`rope_base`=500.0 has an effect with"),
+        ({"position": "learned", "rope_layout": "half"}, r"`rope_layout`=half has an effect with"),
+        ({"rope_original_positions": 9}, r"`rope_original_positions`=9 .*'yarn' only, .*'none'"),
+        (
+            {"rope_scaling": "ntk", "rope_scaling_factor": 1e300},
+            r"`rope_scaling`='ntk', `rope_scaling_factor`=1e\+300",
+        ),
+        ({"encoder_ffn_embed_dim": 0}, r"`encoder_ffn_embed_dim` must be at least 1, but is 0"),
+        ({"decoder_embed_dim": 0}, r"`decoder_embed_dim` must be at least 1, but is 0"),
+        ({"max_source_positions": 0}, r"`max_source_positions` must be at least 1, but is 0"),
         (
             {"position": "sinusoidal", "rope_scaling": "ntk", "rope_scaling_factor": 2.0},
-            r"`rope_scaling`=ntk needs `position`='rotary'",
+            r"`rope_scaling`=ntk has an effect with `position`='rotary' only",
         ),
     ],
 )
 def test_options_that_do_not_fit_are_refused_with_a_remedy(build, options, message):
     with pytest.raises(ValueError, match=message):
         build(**options)
+
+
+@pytest.mark.parametrize("head, share, width", [(24, 1 / 3, 8), (96, 1 / 3, 32), (100, 0.14, 14)])
+def test_the_share_that_a_message_recommends_is_accepted(build, head, share, width):
+    sizes = {"encoder_embed_dim": 4 * head, "decoder_embed_dim": 4 * head}
+    with pytest.raises(ValueError, match="nearest fraction is") as refused:
+        build(rope_fraction=share - 0.004, **sizes)
+    recommended = float(str(refused.value).split("nearest fraction is ")[1].split()[0])
+    assert recommended == pytest.approx(share, abs=1e-6)
+    assert build(rope_fraction=recommended, **sizes).encoder.embed_positions.width == width
 
 
 def test_the_scheme_none_is_the_contract_itself():

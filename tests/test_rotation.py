@@ -95,6 +95,14 @@ def test_the_two_layouts_differ_by_a_permutation():
 
 
 @layouts
+@pytest.mark.parametrize("columns", [slice(0, 6), slice(1, 7), slice(0, 4)])
+def test_any_slice_of_memory_turns_like_its_copy(layout, columns):
+    x = torch.randn(5, 7)[:, columns]
+    angles = angles_of(range(5), 4)
+    torch.testing.assert_close(rotate(x, angles, layout), rotate(x.clone(), angles, layout))
+
+
+@layouts
 @pytest.mark.parametrize("width", [4, 6])
 def test_gradcheck(layout, width):
     x = torch.randn(2, 3, 6, dtype=torch.float64, requires_grad=True)
@@ -251,8 +259,12 @@ def test_only_yarn_sharpens_attention(factor):
             lambda: RotaryScaling("dynamic", 2.0),
             r"`method` must be one of .*yarn.*, but is 'dynamic'",
         ),
-        (lambda: RotaryScaling("yarn", 0.5), r"`factor` must be at least 1, but is 0.5"),
-        (lambda: RotaryScaling("yarn", math.nan), r"`factor` must be at least 1, but is nan"),
+        (
+            lambda: RotaryScaling("yarn", 0.5),
+            r"`factor` must be a number of at least 1, but is 0.5",
+        ),
+        (lambda: RotaryScaling("yarn", math.nan), r"`factor` must be a number .*, but is nan"),
+        (lambda: RotaryScaling("yarn", math.inf), r"`factor` must be a number .*, but is inf"),
         (lambda: RotaryScaling("yarn", 2.0, 0), r"`original_positions` must be >= 1, but is 0"),
         (
             lambda: rotary_frequencies(2, scaling=RotaryScaling("ntk", 2.0)),

@@ -2,6 +2,7 @@
 
 from typing import Optional
 
+import torch
 from fairseq.modules import MultiheadAttention
 from torch import Tensor
 
@@ -66,16 +67,25 @@ class CrossAttention(MultiheadAttention):
         """
         q = query_position.query(split_heads(self.q_proj(x), self.num_heads))
         k = v = None
-        state = self._get_input_buffer(incremental_state)
-        if not state:
+        cache = self._get_input_buffer(incremental_state)
+        if not cache:
             k = key_position.key(split_heads(self.k_proj(source), self.num_heads))
             v = key_position.value(split_heads(self.v_proj(source), self.num_heads))
-            state = {"hypotheses": x.size(0) // source.size(0)}
+            sentences = source.size(0)
+            cache = {"sentences": sentences, "hypotheses": x.size(0) // sentences, "kernel": {}}
         out = self.kernel(
-            q, k, v, query_position, key_position, mask, state, active_dropout(self), need_weights
+            q,
+            k,
+            v,
+            query_position,
+            key_position,
+            mask,
+            cache["kernel"],
+            active_dropout(self),
+            need_weights,
         )
         if incremental_state is not None:
-            self._set_input_buffer(incremental_state, out.state)
+            self._set_input_buffer(incremental_state, {**cache, "kernel": out.state})
         return self.out_proj(merge_heads(out.values)), out.weights
 
     def hypotheses(self, incremental_state: IncrementalState) -> Optional[int]:
@@ -85,18 +95,24 @@ class CrossAttention(MultiheadAttention):
     def reorder_incremental_state(
         self, incremental_state: IncrementalState, new_order: Tensor
     ) -> IncrementalState:
-        """Keep the sentences that still have hypotheses.
+        """Follow the rows of the target, which in beam search leave a whole sentence at a time.
 
         Args:
-            new_order: for each row of the target from now on, the row it was until now; rows of
-                one sentence stand together
+            new_order: for each row of the target from now on, the row it was until now
         """
-        state = self._get_input_buffer(incremental_state)
-        if state:
-            shared = state["hypotheses"]
-            sentences = new_order[::shared] // shared
-            # While no sentence ends, their rows stay as they are.
-            if shared == 1 or sentences.numel() != state["prev_key"].size(0):
-                for name in ("prev_key", "prev_value"):
-                    state[name] = state[name].index_select(0, sentences)
+        cache = self._get_input_buffer(incremental_state)
+        if not cache:
+            return incremental_state
+        hypotheses = cache["hypotheses"]
+        sentences = new_order // hypotheses
+        stay = torch.arange(cache["sentences"], device=new_order.device)
+        if torch.equal(sentences, stay.repeat_interleave(hypotheses)):
+            return incremental_state
+        if torch.equal(sentences, sentences[::hypotheses].repeat_interleave(hypotheses)):
+            sentences = sentences[::hypotheses]
+        else:
+            hypotheses = 1  # the rows of a sentence part: each gets a source of its own
+        kernel = self.kernel.reorder(cache["kernel"], sentences)
+        cache = {"sentences": sentences.numel(), "hypotheses": hypotheses, "kernel": kernel}
+        self._set_input_buffer(incremental_state, cache)
         return incremental_state

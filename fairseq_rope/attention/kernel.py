@@ -49,6 +49,14 @@ class AttentionKernel(nn.Module):
         """
         raise NotImplementedError
 
+    def length(self, state: State) -> int:
+        """How many tokens a state remembers."""
+        raise NotImplementedError
+
+    def reorder(self, state: State, rows: Tensor) -> State:
+        """The state of a batch whose row i is row rows[i] of the old one."""
+        raise NotImplementedError
+
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
     """(B, T, H * D) -> (B, H, T, D), a view."""

@@ -51,17 +51,15 @@ class SelfAttention(MultiheadAttention):
     def reorder_incremental_state(
         self, incremental_state: IncrementalState, new_order: Tensor
     ) -> IncrementalState:
-        """Note which rows go on; the next step takes them as it copies the cache in any case."""
+        """Follow the rows of the target: row i goes on from row new_order[i]."""
         state = self._get_input_buffer(incremental_state)
         if state:
-            rows = state.get("rows")
-            state["rows"] = new_order if rows is None else rows.index_select(0, new_order)
+            self._set_input_buffer(incremental_state, self.kernel.reorder(state, new_order))
         return incremental_state
 
     def cached_length(self, incremental_state: IncrementalState) -> int:
         """How many tokens the cache has seen."""
-        state = self._get_input_buffer(incremental_state)
-        return state["prev_key"].size(2) if state else 0
+        return self.kernel.length(self._get_input_buffer(incremental_state))
 
 
 def active_dropout(attention: MultiheadAttention) -> float:

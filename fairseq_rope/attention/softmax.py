@@ -30,12 +30,12 @@ class SoftmaxKernel(AttentionKernel):
         need_weights: bool = False,
     ) -> KernelOutput:
         q = query_position.rotate(q)
-        if k is not None and v is not None:
-            rows = state.get("rows")
-            k = _append(state.get("prev_key"), key_position.rotate(k), rows)
-            v = _append(state.get("prev_value"), v, rows)
-            state = {**state, "prev_key": k, "prev_value": v, "rows": None}
-        k, v = state["prev_key"], state["prev_value"]
+        rotated = None if k is None else key_position.rotate(k)
+        k, v = (
+            _remembered(state, name, new)
+            for name, new in (("prev_key", rotated), ("prev_value", v))
+        )
+        state = {"prev_key": k, "prev_value": v}
         bias = query_position.bias(mask.query_places, mask.key_places)
         hypotheses = q.size(0) // k.size(0)
         if hypotheses > 1:
@@ -52,11 +52,23 @@ class SoftmaxKernel(AttentionKernel):
         values = F.scaled_dot_product_attention(q, k, v, added, dropout, is_causal=triangle)
         return KernelOutput(_unfold(values, hypotheses), state)
 
+    def length(self, state: State) -> int:
+        return state["prev_key"].size(2) if state else 0
 
-def _append(past: Optional[Tensor], new: Tensor, rows: Optional[Tensor]) -> Tensor:
-    """`rows` of (A, H, S, D) remembered, then (B, H, N, D) new -> (B, H, S + N, D)."""
+    def reorder(self, state: State, rows: Tensor) -> State:
+        # Noted only: the next step takes the rows as it copies its memory in any case.
+        noted = state.get("rows")
+        return {**state, "rows": rows if noted is None else noted[rows]}
+
+
+def _remembered(state: State, name: str, new: Optional[Tensor]) -> Tensor:
+    """What a state holds, (A, H, S, D), its rows in their new order, then (B, H, N, D) new."""
+    past, rows = state.get(name), state.get("rows")
     if past is None:
+        assert new is not None, "a first step brings its keys and values"
         return new
+    if new is None:
+        return past if rows is None else past[rows]
     if rows is None or past.requires_grad:
         return torch.cat((past if rows is None else past[rows], new), dim=2)
     length = past.size(2)
@@ -87,7 +99,7 @@ def _attend_with_weights(
     q: Tensor, k: Tensor, v: Tensor, added: Optional[Tensor], dropout: float
 ) -> tuple[Tensor, Tensor]:
     """The same equation step by step, for those who want to see the (B, H, T, S) weights."""
-    scores = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5
+    scores = (q * q.size(-1) ** -0.5) @ k.transpose(-2, -1)
     if added is not None and added.dtype == torch.bool:
         scores = scores.masked_fill(~added, float("-inf"))
     elif added is not None:

@@ -15,8 +15,11 @@ from typing import Any
 import torch
 
 from ..text.lines import replacing
+from ..unpickling import allow_plain_values
 
 EPOCH = re.compile(r"checkpoint(\d+)\.pt")
+MEANING = re.compile(r"position|attention|activation_fn|rope_.*|.*_(heads|normalize_before)")
+"""Options of a model that change no shape, but what the weights mean."""
 UPDATE = re.compile(r"checkpoint_\d+_(\d+)\.pt")
 
 
@@ -79,14 +82,20 @@ def average(paths: list[Path]) -> dict[str, Any]:
     (integers, such as counts of updates) is the last checkpoint's.
     """
     for path in paths:
+        if path.is_dir():
+            raise ValueError(
+                f"{path} is a folder; say --num-update-checkpoints N or name its files"
+            )
         if not path.is_file():
             raise ValueError(f"{path}: no such checkpoint")
     checkpoint = load(paths[-1])
     weights = checkpoint["model"]
     sums = {name: w.double() for name, w in weights.items() if w.is_floating_point()}
     for path in paths[:-1]:
-        others = load(path)["model"]
+        other = load(path)
+        others = other["model"]
         _require_same_shapes(weights, others, paths[-1], path)
+        _require_same_model(checkpoint, other, paths[-1], path)
         for name, total in sums.items():
             total += others[name]
     for name, total in sums.items():
@@ -95,12 +104,21 @@ def average(paths: list[Path]) -> dict[str, Any]:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a fairseq checkpoint onto the CPU, without running code that it may contain."""
-    # The options of fairseq's older models are stored in a Namespace.
-    with torch.serialization.safe_globals([argparse.Namespace]):
+    """Read a fairseq checkpoint onto the CPU, without running code that it may contain.
+
+    Raises ValueError for a file that is damaged or no checkpoint.
+    """
+    try:
+        allow_plain_values()
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-    if not isinstance(checkpoint, dict) or "model" not in checkpoint:
-        raise ValueError(f"{path}: not a checkpoint of fairseq: it has no entry `model`")
+    except Exception as error:  # torch meets a damaged file with errors of every kind
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(
+            f"{path}: damaged, or not a checkpoint of fairseq ({reason}); train or copy it again"
+        ) from None
+    weights = checkpoint.get("model") if isinstance(checkpoint, dict) else None
+    if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
+        raise ValueError(f"{path}: not a checkpoint of fairseq: it has no weights under `model`")
     return checkpoint
 
 
@@ -108,6 +126,27 @@ def save(checkpoint: dict[str, Any], path: Path) -> None:
     """Write a checkpoint that appears under its name only when it is complete."""
     with replacing(path) as [partial]:
         torch.save(checkpoint, partial)
+
+
+def _require_same_model(
+    ours: dict[str, Any], theirs: dict[str, Any], our_path: Path, their_path: Path
+) -> None:
+    """Weights of one shape can be of models that use them in different ways."""
+    our_options, their_options = map(_options, (ours, theirs))
+    for name in filter(MEANING.fullmatch, our_options.keys() & their_options.keys()):
+        if our_options[name] != their_options[name]:
+            raise ValueError(
+                f"{their_path} and {our_path} are no checkpoints of one model: they have "
+                f"`{name}`={their_options[name]!r} and {our_options[name]!r}"
+            )
+
+
+def _options(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """The model's options, which older checkpoints keep under `args`."""
+    if checkpoint.get("args") is not None:
+        return vars(checkpoint["args"])
+    model = (checkpoint.get("cfg") or {}).get("model") or {}
+    return vars(model) if isinstance(model, argparse.Namespace) else model
 
 
 def _require_same_shapes(

@@ -3,29 +3,18 @@
 import json
 import logging
 import re
-from argparse import Namespace
+from collections.abc import Set
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from ..unpickling import allow_plain_values
+
 logger = logging.getLogger(__name__)
 
-# What torch >= 2.6 may read besides tensors; all of it holds values and runs nothing. fairseq's own
-# models keep their options in a Namespace, and training with --eval-bleu leaves arrays of numpy in
-# every checkpoint.
-torch.serialization.add_safe_globals(
-    [
-        Namespace,
-        np.ndarray,
-        np.dtype,
-        type(np.dtype("int64")),
-        type(np.dtype("float64")),
-        np.zeros(1).__reduce__()[0],  # the functions that rebuild an array and a number
-        np.float64(0).__reduce__()[0],
-    ]
-)
+# Checkpoints of fairseq's own models load too, beside ours, on torch >= 2.6.
+allow_plain_values()
 
 StateDict = dict[str, Tensor]
 SETTINGS = "position_settings"
@@ -33,19 +22,32 @@ FOREIGN_BUFFERS = {"inv_freq", "cos_cached", "sin_cached", "freqs", "_float_tens
 
 
 def settings_tensor(settings: dict[str, Any]) -> Tensor:
-    """JSON text as int64, which survives `.half()` and the averaging of checkpoints."""
-    return torch.tensor(list(json.dumps(settings).encode()), dtype=torch.int64)
+    """JSON text, a number for each byte.
+
+    They are floating point because averaging, EMA and `.half()` take every entry of a checkpoint
+    for a weight; all of these keep numbers below 256, but for a rounding error.
+    """
+    return torch.tensor(list(json.dumps(settings).encode()), dtype=torch.float32)
 
 
-def check_settings(state_dict: StateDict, own: dict[str, Any]) -> None:
+def check_settings(state_dict: StateDict, own: dict[str, Any], changeable: Set[str]) -> None:
     """Take the settings out of a checkpoint, and refuse those that the model does not share.
+
+    Those that may be changed after training are noted only.
 
     Raises:
         ValueError: the weights were trained with other positions
     """
     found = _found_settings(state_dict, own)
     for option in own:
-        if found[option] != own[option]:
+        if found[option] == own[option]:
+            continue
+        if option in changeable:
+            logger.warning(
+                "the checkpoint was trained with %s=%s, and is used with %s now",
+                *(option, found[option], own[option]),
+            )
+        else:
             raise ValueError(
                 f"the checkpoint was trained with `{option}`={found[option]!r}, but the model has "
                 f"{own[option]!r}; its weights mean nothing there. Leave the option out at "
@@ -58,7 +60,7 @@ def _found_settings(state_dict: StateDict, own: dict[str, Any]) -> dict[str, Any
     stored = state_dict.pop(SETTINGS, None)
     of_fairseq = [state_dict.pop(f"{side}.version", None) for side in ("encoder", "decoder")]
     if stored is not None:
-        return {**own, **json.loads(bytes(stored.tolist()))}
+        return {**own, **json.loads(bytes(stored.round().int().tolist()))}
     if of_fairseq[0] is None:
         logger.info("the checkpoint does not name its position scheme; it is read as %s", own)
         return own
@@ -75,7 +77,7 @@ def drop_foreign_buffers(state_dict: StateDict) -> None:
         logger.info("the checkpoint's %s is not needed: it is computed, not loaded", key)
 
 
-def keep_layers(state_dict: StateDict, side: str, kept: list[int]) -> StateDict:
+def prune_layers(state_dict: StateDict, side: str, kept: list[int]) -> StateDict:
     """Only the layers `kept` of one side, renumbered: pruning after LayerDrop (arXiv 1909.11556).
 
     A checkpoint that has just so many layers has been pruned before and stays as it is.

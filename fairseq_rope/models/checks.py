@@ -1,6 +1,11 @@
 """Refusing options from which no model can be built, before anything is."""
 
-from .config import CHOICES, RoFormerConfig, kept_layers
+import typing
+from dataclasses import Field, fields
+from enum import Enum
+from typing import Any
+
+from .config import CHOICES, RoFormerConfig, layers_to_keep
 
 PROBABILITIES = (
     "dropout",
@@ -10,6 +15,8 @@ PROBABILITIES = (
     "decoder_layerdrop",
 )
 
+SIZES = ("layers", "embed_dim", "ffn_embed_dim", "attention_heads")
+
 
 def check_config(config: RoFormerConfig) -> None:
     """Refuse what no model can be built from.
@@ -17,12 +24,13 @@ def check_config(config: RoFormerConfig) -> None:
     Raises:
         ValueError: names the option, its value and the remedy
     """
+    for option in fields(RoFormerConfig):
+        _check_type(option, getattr(config, option.name))
     for name, choices in CHOICES.items():
         value = str(getattr(config, name))
         if value not in choices:
             raise ValueError(f"`{name}` must be one of {', '.join(choices)}, but is {value!r}.")
-    if str(config.position) != "rotary":
-        _refuse_rotary_options(config)
+    _refuse_idle_options(config)
     for name in PROBABILITIES:
         if not 0 <= getattr(config, name) < 1:
             raise ValueError(
@@ -32,29 +40,59 @@ def check_config(config: RoFormerConfig) -> None:
         _check_sizes(config, side)
 
 
-def _refuse_rotary_options(config: RoFormerConfig) -> None:
-    used = [name for name in ("rope_cross_attention", "rope_values") if getattr(config, name)]
-    used += ["rope_scaling"] if str(config.rope_scaling) != "none" else []
-    if used:
+def _check_type(option: Field, value: Any) -> None:
+    """Overrides at loading reach here unchecked; the command line and YAML check their types."""
+    if option.name in CHOICES or value is None and option.default is None:
+        return
+    wanted = typing.get_args(option.type)[0] if option.default is None else option.type
+    accepted = (float, int) if wanted is float else (wanted,)
+    if not isinstance(value, accepted) or (wanted is not bool and isinstance(value, bool)):
         raise ValueError(
-            f"`{used[0]}`={getattr(config, used[0])} needs `position`='rotary', "
-            f"but position is {str(config.position)!r}."
+            f"`{option.name}` must be of type {wanted.__name__}, but is {value!r}, "
+            f"a {type(value).__name__}."
         )
 
 
+def _refuse_idle_options(config: RoFormerConfig) -> None:
+    """Options of the rotary scheme have no effect beside another one, nor yarn's beside another."""
+    idle = [] if str(config.position) == "rotary" else _given(config, "rope_")
+    if idle:
+        raise ValueError(
+            f"`{idle[0]}`={getattr(config, idle[0])} has an effect with `position`='rotary' only, "
+            f"but position is {str(config.position)!r}; leave it out."
+        )
+    if str(config.rope_scaling) != "yarn" and _given(config, "rope_original_positions"):
+        raise ValueError(
+            f"`rope_original_positions`={config.rope_original_positions} has an effect with "
+            f"`rope_scaling`='yarn' only, but it is {str(config.rope_scaling)!r}; leave it out."
+        )
+
+
+def _given(config: RoFormerConfig, prefix: str) -> list[str]:
+    """The options of that prefix that are not at their defaults."""
+    options = [option for option in fields(RoFormerConfig) if option.name.startswith(prefix)]
+    return [o.name for o in options if _plain(getattr(config, o.name)) != _plain(o.default)]
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Enum) else value
+
+
 def _check_sizes(config: RoFormerConfig, side: str) -> None:
+    limit = "max_source_positions" if side == "encoder" else "max_target_positions"
+    for name in (*(f"{side}_{size}" for size in SIZES), limit):
+        if getattr(config, name) < 1:
+            raise ValueError(f"`{name}` must be at least 1, but is {getattr(config, name)}.")
     layers = getattr(config, f"{side}_layers")
-    if layers < 1:
-        raise ValueError(f"`{side}_layers` must be at least 1, but is {layers}.")
-    kept = kept_layers(config, side)
+    kept = layers_to_keep(config, side)
     if kept and kept[-1] >= layers:
         raise ValueError(
             f"`{side}_layers_to_keep`={getattr(config, f'{side}_layers_to_keep')!r} names a layer "
             f"that is not there: `{side}_layers`={layers} are numbered 0 to {layers - 1}."
         )
     width, heads = (getattr(config, f"{side}_{name}") for name in ("embed_dim", "attention_heads"))
-    if heads < 1 or width % heads:
-        nearest = max(1, round(width / max(heads, 1))) * max(heads, 1)
+    if width % heads:
+        nearest = max(1, round(width / heads)) * heads
         raise ValueError(
             f"`{side}_embed_dim`={width} must be a multiple of `{side}_attention_heads`={heads}; "
             f"the nearest is {nearest}."

@@ -141,18 +141,17 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         "decoder_ffn_embed_dim": 512,
         "decoder_layers": 3,
         "decoder_attention_heads": 4,
-        "share_all_embeddings": True,
     },
 }
 
 
 def position_settings(config: RoFormerConfig) -> dict[str, Any]:
-    """The options that decide what trained weights mean, as a checkpoint stores them."""
+    """How the model knows word order, in words, as a checkpoint stores it."""
     position = str(config.position)
     return {"position": position, **POSITIONS[position].settings(config)}
 
 
-def kept_layers(config: RoFormerConfig, side: str) -> list[int]:
+def layers_to_keep(config: RoFormerConfig, side: str) -> list[int]:
     """The layers that pruning keeps on one side, in order; none named means no pruning.
 
     Raises:

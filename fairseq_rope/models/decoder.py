@@ -30,7 +30,6 @@ class Decoder(TransformerStack, FairseqIncrementalDecoder):
     def __init__(self, config: RoFormerConfig, dictionary: Any, embed_tokens: nn.Embedding) -> None:
         super().__init__(dictionary)
         self.build_stack(config, "decoder", embed_tokens, DecoderLayer)
-        self.rotate_cross = config.rope_cross_attention
         self.beam_size = 1
         self.need_attn = True
         width = config.decoder_embed_dim
@@ -97,7 +96,7 @@ class Decoder(TransformerStack, FairseqIncrementalDecoder):
         wanted = self._layer_to_show(alignment_layer)
         x = self.embed(tokens, places)
         states, attention = [x], None
-        for index in self.kept_layers():
+        for index in self.layers_to_run():
             x, weights = self.run(
                 index,
                 x,
@@ -174,7 +173,7 @@ class Decoder(TransformerStack, FairseqIncrementalDecoder):
     ) -> Sequence[tuple[AttentionPosition, AttentionPosition]]:
         """Positions of target and source in the attention to the source; cached keys need none."""
         none = [AttentionPosition()] * len(self.layers)
-        if not self.rotate_cross:
+        if not self.embed_positions.cross_attention:
             return list(zip(none, none))
         return list(zip(positions, none if cached else self.embed_positions(source_places)))
 

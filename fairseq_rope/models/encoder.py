@@ -48,7 +48,7 @@ class Encoder(TransformerStack, FairseqEncoder):
         mask = AttentionMask(places, places, padding if padding.any() else None)
         x = self.embed(src_tokens, places)
         states = [x]
-        for index in self.kept_layers():
+        for index in self.layers_to_run():
             x = self.run(index, x, positions[index], mask)
             states.append(x)
         if self.layer_norm is not None:

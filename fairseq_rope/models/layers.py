@@ -36,7 +36,9 @@ class TransformerLayer(nn.Module):
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """x + dropout(sublayer(norm(x))) with pre-norm, norm(x + dropout(sublayer(x))) without."""
         y = self.dropout_module(sublayer(norm(x) if self.pre_norm else x))
-        y += x  # in place: nothing else reads what a sublayer's last projection wrote
+        # In place where it can be: nothing else reads what a sublayer's last projection wrote.
+        # Under autocast that is in half precision, and the sum must stay in float32.
+        y = y.add_(x) if y.dtype == x.dtype else x + y
         return y if self.pre_norm else norm(y)
 
     def feed_forward(self, x: Tensor) -> Tensor:

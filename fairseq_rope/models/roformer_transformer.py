@@ -18,11 +18,11 @@ from .checkpoint import (
     StateDict,
     check_settings,
     drop_foreign_buffers,
-    keep_layers,
+    prune_layers,
     settings_tensor,
 )
 from .checks import check_config
-from .config import ARCHITECTURES, RoFormerConfig, kept_layers, position_settings
+from .config import ARCHITECTURES, RoFormerConfig, layers_to_keep, position_settings
 from .decoder import Decoder
 from .encoder import Encoder
 
@@ -53,7 +53,7 @@ class RoFormerTransformer(FairseqEncoderDecoderModel):
         config = RoFormerConfig.from_namespace(cfg)
         check_config(config)
         for side in ("encoder", "decoder"):
-            kept = kept_layers(config, side)
+            kept = layers_to_keep(config, side)
             if kept:
                 setattr(config, f"{side}_layers", len(kept))
         source, target = task.source_dictionary, task.target_dictionary
@@ -95,16 +95,17 @@ class RoFormerTransformer(FairseqEncoderDecoderModel):
         names none, and prunes what it has pruned again.
         """
         for side in ("encoder", "decoder"):
-            kept = kept_layers(self.cfg, side)
+            kept = layers_to_keep(self.cfg, side)
             if kept:
-                state_dict = keep_layers(state_dict, side, kept)
+                state_dict = prune_layers(state_dict, side, kept)
         return super().load_state_dict(state_dict, strict)
 
     def upgrade_state_dict_named(self, state_dict: StateDict, name: str) -> None:
         """Accept checkpoints of fairseq's transformer, and refuse those of another scheme."""
         super().upgrade_state_dict_named(state_dict, name)
         drop_foreign_buffers(state_dict)
-        check_settings(state_dict, position_settings(self.cfg))
+        changeable = type(self.encoder.embed_positions).changeable
+        check_settings(state_dict, position_settings(self.cfg), changeable)
         state_dict[SETTINGS] = self.position_settings
 
 
@@ -122,7 +123,14 @@ def embedding(config: RoFormerConfig, side: str, dictionary: Any) -> nn.Embeddin
             f"embeddings of its own and does not need it: {override}."
         )
     if path:
-        utils.load_embedding(utils.parse_embedding(path), dictionary, table)
+        try:
+            vectors = utils.parse_embedding(path)
+        except (ValueError, IndexError) as error:
+            raise ValueError(
+                f"`{side}_embed_path`={path!r} is no file of embeddings (a line of two counts, "
+                f"then lines of a word and its numbers): {error}."
+            ) from None
+        utils.load_embedding(vectors, dictionary, table)
     return table
 
 

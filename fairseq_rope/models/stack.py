@@ -53,7 +53,7 @@ class TransformerStack(nn.Module):
         x = x if self.layernorm_embedding is None else self.layernorm_embedding(x)
         return self.dropout_module(x)
 
-    def kept_layers(self) -> Iterator[int]:
+    def layers_to_run(self) -> Iterator[int]:
         """The layers to run: all but those that LayerDrop (arXiv 1909.11556) skips in training."""
         for index in range(len(self.layers)):
             if not (self.training and self.layerdrop and torch.rand(()) < self.layerdrop):

@@ -1,5 +1,6 @@
 """Rotary positions (RoFormer, arXiv 2104.09864)."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -46,6 +47,7 @@ class Rotary(PositionScheme):
         width: rotated dimensions of a head, even
         base, layout, scaling: see fairseq_rope.rotation
         values: turn the values too
+        cross_attention: turn the attention to the source too
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class Rotary(PositionScheme):
         layout: str = "interleaved",
         scaling: Optional[RotaryScaling] = None,
         values: bool = False,
+        cross_attention: bool = False,
     ) -> None:
         super().__init__(num_layers)
+        self.cross_attention = cross_attention
         self.width = width
         self.base = base
         self.layout = layout
@@ -66,8 +70,8 @@ class Rotary(PositionScheme):
 
     @classmethod
     def build(cls, config: Any, stack: Stack) -> "Rotary":
-        if not config.rope_base > 1:
-            raise ValueError(f"`rope_base` must be above 1, but is {config.rope_base}.")
+        if not 1 < config.rope_base < math.inf:
+            raise ValueError(f"`rope_base` must be a number above 1, but is {config.rope_base}.")
         width = _rotary_width(stack, config.rope_fraction)
         return cls(
             stack.num_layers,
@@ -76,16 +80,25 @@ class Rotary(PositionScheme):
             str(config.rope_layout),
             _scaling(config, width),
             config.rope_values,
+            config.rope_cross_attention,
         )
 
     @staticmethod
     def settings(config: Any) -> dict[str, Any]:
         return {
             "rope_layout": str(config.rope_layout),
-            "rope_fraction": float(config.rope_fraction),
-            "rope_cross_attention": bool(config.rope_cross_attention),
-            "rope_values": bool(config.rope_values),
+            "rope_fraction": config.rope_fraction,
+            "rope_cross_attention": config.rope_cross_attention,
+            "rope_values": config.rope_values,
+            "rope_base": config.rope_base,
+            "rope_scaling": str(config.rope_scaling),
+            "rope_scaling_factor": config.rope_scaling_factor,
+            "rope_original_positions": config.rope_original_positions,
         }
+
+    changeable = frozenset(
+        ("rope_base", "rope_scaling", "rope_scaling_factor", "rope_original_positions")
+    )
 
     def extra_repr(self) -> str:
         return f"width={self.width}, base={self.base:g}, layout={self.layout}, {self.scaling}"
@@ -110,14 +123,14 @@ def _rotary_width(stack: Stack, fraction: float) -> int:
             f"{stack.head_dim}; use {stack.name}_embed_dim={fit * stack.num_heads} "
             f"(head size {fit}) or another number of heads."
         )
-    if width % 2:
-        near = max(2, 2 * round(width / 2))
+    near = max(2, 2 * round(width / 2))
+    if abs(width - near) > 1e-3:  # a third of 24 may be typed as 0.333333
         raise ValueError(
             f"`rope_fraction`={fraction} of a head of {stack.head_dim} gives {width:g} rotated "
             f"dimensions, but pairs need an even whole number; the nearest fraction is "
             f"{near / stack.head_dim:g} ({near} dimensions)."
         )
-    return int(width)
+    return near
 
 
 def _scaling(config: Any, width: int) -> Optional[RotaryScaling]:
@@ -135,12 +148,13 @@ def _scaling(config: Any, width: int) -> Optional[RotaryScaling]:
             f"`rope_scaling`={method!r} needs `rope_scaling_factor`, the wanted length divided "
             "by the trained length, for example 4."
         )
+    trained = config.rope_original_positions
     try:
-        scaling = RotaryScaling(method, float(factor), int(config.rope_original_positions))
+        scaling = RotaryScaling(method, float(factor), int(trained))
         rotary_frequencies(width, config.rope_base, scaling)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise ValueError(
             f"`rope_scaling`={method!r}, `rope_scaling_factor`={factor}, "
-            f"`rope_original_positions`={config.rope_original_positions}: {error}"
+            f"`rope_original_positions`={trained}: {error}"
         ) from None
     return scaling

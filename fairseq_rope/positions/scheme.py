@@ -63,6 +63,7 @@ class PositionScheme(nn.Module):
     def __init__(self, num_layers: int) -> None:
         super().__init__()
         self.num_layers = num_layers
+        self.cross_attention = False  # whether the decoder's also acts on attention to the source
 
     @classmethod
     def build(cls, config: Any, stack: Stack) -> "PositionScheme":
@@ -78,8 +79,11 @@ class PositionScheme(nn.Module):
 
     @staticmethod
     def settings(config: Any) -> dict[str, Any]:
-        """The options that decide what trained weights mean. Stored with every checkpoint."""
+        """The scheme's options, by name, as every checkpoint stores them."""
         return {}
+
+    changeable: frozenset[str] = frozenset()
+    """Those of the settings with which trained weights still work when they are changed."""
 
     @property
     def max_positions(self) -> Optional[int]:

@@ -17,15 +17,15 @@ REFUSED = {
     r"gives 1; use decoder_embed_dim=64 \(head size 2\)",
     "--encoder-attention-heads 5": r"`encoder_embed_dim`=32 must be a multiple of "
     r"`encoder_attention_heads`=5; the nearest is 30",
-    "--encoder-attention-heads 0": r"`encoder_attention_heads`=0",
+    "--encoder-attention-heads 0": r"`encoder_attention_heads` must be at least 1, but is 0",
     "--encoder-layers 0": r"`encoder_layers` must be at least 1, but is 0",
     "--rope-fraction 0.6": r"`rope_fraction`=0.6 of a head of 8 gives 4.8 .*nearest fraction is "
     r"0.5 \(4 dimensions\)",
     "--rope-fraction 0.375": r"`rope_fraction`=0.375 of a head of 8 gives 3 .*even whole number",
     "--rope-fraction 0": r"`rope_fraction` must be above 0 and at most 1, but is 0",
     "--rope-fraction 1.5": r"`rope_fraction` must be above 0 and at most 1, but is 1.5",
-    "--rope-base 1": r"`rope_base` must be above 1, but is 1",
-    "--rope-base nan": r"`rope_base` must be above 1, but is nan",
+    "--rope-base 1": r"`rope_base` must be a number above 1, but is 1",
+    "--rope-base nan": r"`rope_base` must be a number above 1, but is nan",
     "--rope-scaling yarn": r"`rope_scaling`='yarn' needs `rope_scaling_factor`.*for example 4",
     "--rope-scaling-factor 4": r"`rope_scaling_factor`=4.* no effect with `rope_scaling`='none'; "
     r"choose rope_scaling linear, ntk or yarn",
@@ -33,14 +33,14 @@ REFUSED = {
     r".*`rope_scaling_factor`=0.5.*at least 1",
     "--rope-scaling yarn --rope-scaling-factor 2 --rope-original-positions 0": r"'yarn'.*"
     r"original_positions.*>= 1, but is 0",
-    "--position sinusoidal --rope-values": r"`rope_values`=True needs `position`='rotary', "
-    r"but position is 'sinusoidal'",
-    "--position learned --rope-cross-attention": r"`rope_cross_attention`=True needs "
-    r"`position`='rotary'",
-    "--position none --rope-scaling ntk --rope-scaling-factor 2": r"`rope_scaling`=ntk needs "
-    r"`position`='rotary'",
-    "--decoder-embed-dim 64": r"`share_all_embeddings`=True needs equal widths, but "
-    r"`encoder_embed_dim`=32 and `decoder_embed_dim`=64",
+    "--position sinusoidal --rope-values": r"`rope_values`=True has an effect with "
+    r"`position`='rotary' only, but position is 'sinusoidal'",
+    "--position learned --rope-cross-attention": r"`rope_cross_attention`=True has an "
+    r"effect with `position`='rotary' only",
+    "--position none --rope-scaling ntk --rope-scaling-factor 2": r"`rope_scaling`=ntk has "
+    r"an effect with `position`='rotary' only",
+    "--share-all-embeddings --decoder-embed-dim 64": r"`share_all_embeddings`=True needs "
+    r"equal widths, but `encoder_embed_dim`=32 and `decoder_embed_dim`=64",
     "--decoder-layers-to-keep zero": r"`decoder_layers_to_keep`.*'zero'",
     "--encoder-embed-path no/such/file": r"`encoder_embed_path`='no/such/file'",
     "--rope-scaling ntk --rope-scaling-factor 2 --rope-fraction 0.25": r"ntk.*at least 4 rotated",
@@ -58,6 +58,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(options, said, 
     assert not list((tmp_path / "model").iterdir())
 
 
+SHARED = "--share-all-embeddings"
 UNKNOWN = {
     "--position rotery": ("argument --position: invalid choice: 'rotery'", POSITIONS),
     "--attention flash": ("argument --attention: invalid choice: 'flash'", KERNELS),
@@ -107,13 +108,35 @@ def test_a_refused_option_ends_the_process_and_leaves_no_file(data, tmp_path):
     assert not list((tmp_path / "model").iterdir())
 
 
+@pytest.mark.parametrize(
+    "option, value, wanted",
+    [
+        ("rope_base", "abc", "float"),
+        ("rope_fraction", "0.5", "float"),
+        ("rope_original_positions", 2.7, "int"),
+        ("rope_values", "False", "bool"),
+        ("dropout", "x", "float"),
+        ("encoder_attention_heads", "2", "int"),
+        ("encoder_layers_to_keep", 1, "str"),
+    ],
+)
+def test_an_override_of_another_type_is_named(option, value, wanted, trained):
+    with pytest.raises(ValueError, match=f"`{option}` must be of type {wanted}, but is {value!r}"):
+        load(trained.last, **{option: value})
+
+
+def test_a_base_that_was_changed_after_training_is_noted(trained, caplog):
+    load(trained.last, rope_base=77.0)
+    assert "was trained with rope_base=50.0, and is used with 77.0 now" in caplog.text
+
+
 def test_shared_embeddings_need_one_dictionary(data, tmp_path):
     for language in ("src", "tgt"):
         words = (data / f"dict.{language}.txt").read_text("utf-8").splitlines(keepends=True)
         kept = words[:10] if language == "tgt" else words
         (tmp_path / f"dict.{language}.txt").write_text("".join(kept), "utf-8")
     with pytest.raises(ValueError, match="source has 24 and target 14 words.*--joined-dictionary"):
-        train(tmp_path, tmp_path / "model", "--source-lang src --target-lang tgt")
+        train(tmp_path, tmp_path / "model", "--source-lang src --target-lang tgt", SHARED)
 
 
 def test_a_sentence_over_the_limit_of_the_task_is_named_at_generation(data, trained, tmp_path):

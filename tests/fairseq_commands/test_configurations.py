@@ -59,6 +59,7 @@ def test_hydra_train_trains_by_name_and_generation_finds_its_settings(data, tmp_
         f"--config-dir {CONFIG_DIR} model=roformer_transformer_tiny",
         f"common.user_dir={PLUGIN}",
         "model.rope_base=77 model.encoder_layers=1 model.decoder_layers=1",
+        "model.share_all_embeddings=true",
         "task=translation criterion=cross_entropy optimizer=adam lr_scheduler=inverse_sqrt",
         "lr_scheduler.warmup_updates=10 optimization.lr=[0.01] dataset.max_tokens=600",
         "optimization.max_epoch=1 common.cpu=true common.log_format=json",

@@ -125,8 +125,19 @@ def test_half_precision_weights_are_stored_in_full(data, tmp_path):
     train(data, tmp_path, QUICK, FP16)
     stored = weights(tmp_path / "checkpoint_last.pt")
     types = {name: tensor.dtype for name, tensor in stored.items()}
-    assert types.pop("position_settings") == torch.int64
+    assert types.pop("position_settings") == torch.float32
     assert set(types.values()) == {torch.float32}
+
+
+def test_a_moving_average_of_the_weights_is_kept(data, tmp_path):
+    train(data, tmp_path, QUICK, "--store-ema --ema-decay 0.9 --ema-fp32")
+    saved = state(tmp_path)
+    average, last = saved["extra_state"]["ema"], saved["model"]
+    settings = average["position_settings"].round()
+    assert torch.equal(settings, last["position_settings"])
+    assert not torch.equal(
+        average["decoder.embed_tokens.weight"], last["decoder.embed_tokens.weight"]
+    )
 
 
 def test_sentences_over_the_limit_are_left_out_of_training_with_a_note(data, tmp_path, caplog):
