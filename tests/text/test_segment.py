@@ -15,7 +15,7 @@ from subword_nmt.learn_bpe import learn_bpe
 
 from fairseq_rope.text.lines import read_lines
 from fairseq_rope.text.segment import SEGMENTERS, SubwordNmt, learn
-from fairseq_rope.text.segment.merges import learn_merges
+from fairseq_rope.text.segment.merges import learn_merges, merge
 from fairseq_rope.text.segment.segmenter import RESERVED
 
 from . import reference
@@ -116,6 +116,20 @@ def test_sentencepiece_pieces_are_those_of_whole_sentences(toy_file, toy_lines, 
 def test_merges_are_those_of_counting_anew(text, toy_lines):
     for words in (Counter(text.split() * 2), Counter(" ".join(toy_lines[:60]).split())):
         assert list(learn_merges(words)) == list(reference.learn_merges(words))
+
+
+def test_a_long_word_is_merged_once_per_merge(monkeypatch):
+    calls = []
+
+    def counting(symbols, pair):
+        calls.append(pair)
+        return merge(symbols, pair)
+
+    monkeypatch.setattr("fairseq_rope.text.segment.merges.merge", counting)
+    words = Counter({"-" * 400: 2, "ab" * 100: 1})
+    merges = list(learn_merges(words))
+    assert merges == list(reference.learn_merges(words))
+    assert len(calls) <= len(merges) * len(words)
 
 
 def test_merges_are_those_of_subword_nmt(shared_lines):

@@ -32,7 +32,8 @@ def learn_merges(words: Counter[str], least: int = 2) -> Iterator[Pair]:
     while (best := queue.pop()) and counts[best] >= least:
         yield best
         before: dict[Pair, int] = {}
-        for index in places.pop(best):
+        # A word is merged once, however often the pair stands in it.
+        for index in dict.fromkeys(places.pop(best)):
             old, new = split[index], merge(split[index], best)
             split[index] = new
             for symbols, sign in ((old, -1), (new, 1)):
