@@ -142,9 +142,14 @@ done
 settings="SEGMENTER=$SEGMENTER SIZE=$SIZE THRESHOLD=$THRESHOLD"
 settings+=" SPLIT_HYPHENS=$SPLIT_HYPHENS DEDUP=$DEDUP"
 mkdir -p "$WORK"/{archives,done,raw,text,normal,tokens,pieces}
-[ -e "$WORK/settings" ] || echo "$settings" > "$WORK/settings"
-[ "$(cat "$WORK/settings")" = "$settings" ] ||
+
+settled() {  # settled < SETTINGS: those that a step may have used; a size may prove too large
+    if [ -e "$WORK/done/learn" ]; then cat; else sed -E 's/ (SIZE|THRESHOLD)=[^ ]*//g'; fi
+}
+
+[ ! -e "$WORK/settings" ] || [ "$(settled < "$WORK/settings")" = "$(settled <<< "$settings")" ] ||
     stop "$WORK was begun with $(cat "$WORK/settings"), but this is $settings; choose another WORK"
+echo "$settings" > "$WORK/settings"
 
 for archive in "${ARCHIVES[@]}"; do
     name=$(basename "$archive")

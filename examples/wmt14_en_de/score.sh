@@ -12,7 +12,15 @@
 set -euo pipefail
 
 WORK=${WORK:-wmt14_en_de}
-SAVE_DIR=${SAVE_DIR:-$WORK/${MODEL:-base}}
+MODEL=${MODEL:-base}
+SAVE_DIR=${SAVE_DIR:-$WORK/$MODEL}
+
+stop() {
+    echo "score.sh: $1" >&2
+    exit 1
+}
+
+[[ $MODEL =~ ^(base|big)$ ]] || stop "MODEL must be base or big, but is $MODEL"
 [ $# -gt 0 ] || set -- "$SAVE_DIR/test.de"
 
 fairseq-rope score --reference "$WORK/text/test.de" --source-lang en --target-lang de "$@"

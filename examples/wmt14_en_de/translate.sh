@@ -14,7 +14,8 @@ set -euo pipefail
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 WORK=${WORK:-wmt14_en_de}
-SAVE_DIR=${SAVE_DIR:-$WORK/${MODEL:-base}}
+MODEL=${MODEL:-base}
+SAVE_DIR=${SAVE_DIR:-$WORK/$MODEL}
 CHECKPOINT=${CHECKPOINT:-$SAVE_DIR/averaged.pt}
 INPUT=${1:-$WORK/text/test.en}
 OUTPUT=${2:-$SAVE_DIR/test.de}
@@ -28,6 +29,7 @@ setting() {  # setting NAME, as it was for prepare.sh
     sed -nE "s/(.* )?$1=([^ ]*).*/\2/p" "$WORK/settings"
 }
 
+[[ $MODEL =~ ^(base|big)$ ]] || stop "MODEL must be base or big, but is $MODEL"
 [ -e "$WORK/data/dict.en.txt" ] || stop "$WORK/data is not there; run prepare.sh first"
 [ -e "$WORK/settings" ] || stop "$WORK/settings, which prepare.sh wrote, is not there"
 SEGMENTER=$(setting SEGMENTER) THRESHOLD=$(setting THRESHOLD) SPLIT_HYPHENS=$(setting SPLIT_HYPHENS)

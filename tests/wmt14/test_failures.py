@@ -146,6 +146,18 @@ def test_wrong_settings_are_named(name, value, message, archives, run, tmp_path)
     assert not work.exists()
 
 
+def test_a_size_may_change_until_it_is_used(archives, run, tmp_path):
+    variables = {"WORK": tmp_path, "WMT_SOURCE": tmp_path / "nowhere"}
+    settings, learned = tmp_path / "settings", tmp_path / "done" / "learn"
+    assert "stopped at 'fetch" in run("prepare.sh", code=1, SIZE=999_999, **variables)
+    assert "stopped at 'fetch" in run("prepare.sh", code=1, SIZE=250, THRESHOLD=2, **variables)
+    assert "SIZE=250 THRESHOLD=2" in settings.read_text()
+    assert "choose another WORK" in run("prepare.sh", code=1, DEDUP="yes", **variables)
+    learned.touch()
+    assert "choose another WORK" in run("prepare.sh", code=1, SIZE=300, THRESHOLD=2, **variables)
+    assert "SIZE=250 THRESHOLD=2" in settings.read_text()
+
+
 def test_a_failure_to_write_is_not_blamed_on_the_archive(archives, run, tmp_path):
     work = tmp_path / "w"
     (work / "raw").mkdir(parents=True)

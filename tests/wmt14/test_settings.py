@@ -31,6 +31,13 @@ def test_wrong_settings_of_training_are_named(variables, message, run, tmp_path)
     assert message in run("train.sh", code=1, **{"WORK": tmp_path, "GPUS": 0, **variables})
 
 
+@pytest.mark.parametrize("script", ["train.sh", "average.sh", "translate.sh", "score.sh"])
+def test_a_wrong_model_is_named(script, run, tmp_path):
+    data(tmp_path)
+    printed = run(script, code=1, WORK=tmp_path, GPUS=0, MODEL="nonsense")
+    assert f"{script}: MODEL must be base or big, but is nonsense" in printed
+
+
 @pytest.fixture
 def options(run, tmp_path):
     """options(capability, gpus): what train.sh prints and gives to fairseq-train on such GPUs."""
