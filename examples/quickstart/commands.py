@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,11 +77,17 @@ class Text:
     def from_environment(cls, environment: Mapping[str, str]) -> Text:
         """Read `SRC` and `TGT`, or else `TARGET_LANG`.
 
-        Raises ValueError if one of the two files is missing.
+        Raises ValueError if one of the two files is missing, or the language can be none: it
+        becomes part of commands and of the folder's name.
         """
         names = {name: environment.get(name, "") for name in ("SRC", "TGT")}
         if not any(names.values()):
-            return cls(target=environment.get("TARGET_LANG") or "de")
+            target = environment.get("TARGET_LANG") or "de"
+            if not re.fullmatch(r"[A-Za-z]+([-_][A-Za-z0-9]+)*", target):
+                raise ValueError(
+                    f"TARGET_LANG must be a code such as de or zh-Hans, but is {target!r} instead."
+                )
+            return cls(target=target)
         for name, file in names.items():
             if not Path(file).is_file():
                 raise ValueError(f"{name} must be a text file, but is {file!r} instead.")

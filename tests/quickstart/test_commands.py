@@ -36,10 +36,13 @@ def test_own_files_survive_the_shell(tmp_path):
     ("environment", "message"),
     [
         ({"SRC": __file__}, r"TGT must be a text file, but is '' instead"),
+        ({"TARGET_LANG": "../x"}, r"TARGET_LANG must be a code such as .* '../x' instead"),
+        ({"TARGET_LANG": "de fr"}, r"TARGET_LANG must be .* 'de fr' instead"),
+        ({"TARGET_LANG": "de\n"}, r"TARGET_LANG must be "),
         ({"SRC": "/no/such/file", "TGT": __file__}, r"SRC must be .* '/no/such/file' instead"),
     ],
 )
-def test_half_a_pair_of_files_is_refused(environment, message):
+def test_what_cannot_be_meant_is_refused(environment, message):
     with pytest.raises(ValueError, match=message):
         Text.from_environment(environment)
 
