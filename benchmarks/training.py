@@ -68,7 +68,7 @@ def peak_memory(name: str, size: str, options: argparse.Namespace) -> float:
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("--tokens", type=int, default=2048, help="target tokens of a batch")
+    parser.add_argument("--tokens", type=int, default=1024, help="target tokens of a batch")
     options = parser.parse_args()
     for size in options.size:
         print(f"training, {size} {SIZES[size]}, {options.device} {options.dtype}, tokens/s")
