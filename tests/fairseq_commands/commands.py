@@ -28,9 +28,11 @@ PARSERS = {
 }
 TINY = """--encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-embed-dim 64
     --decoder-ffn-embed-dim 64 --encoder-layers 2 --decoder-layers 2"""
-# Without a multiple of 1 fairseq drops the last batch where its size is no multiple of 8.
+# Without a multiple of 1 fairseq drops the last batch where its size is no multiple of 8. With a
+# buffer and no workers its reading thread may still be in torch when a process ends before its
+# epoch does, and that ends the process with an abort.
 OPTIMISATION = """--optimizer adam --lr 0.01 --lr-scheduler inverse_sqrt --warmup-updates 10
-    --batch-size 75 --cpu --log-format json --log-interval 1000 --num-workers 0
+    --batch-size 75 --cpu --log-format json --log-interval 1000 --num-workers 0 --data-buffer-size 0
     --criterion label_smoothed_cross_entropy --label-smoothing 0.1
     --required-batch-size-multiple 1"""
 
