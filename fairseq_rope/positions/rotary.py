@@ -50,6 +50,10 @@ class Rotary(PositionScheme):
         cross_attention: turn the attention to the source too
     """
 
+    changeable = frozenset(
+        ("rope_base", "rope_scaling", "rope_scaling_factor", "rope_original_positions")
+    )
+
     def __init__(
         self,
         num_layers: int,
@@ -95,10 +99,6 @@ class Rotary(PositionScheme):
             "rope_scaling_factor": config.rope_scaling_factor,
             "rope_original_positions": config.rope_original_positions,
         }
-
-    changeable = frozenset(
-        ("rope_base", "rope_scaling", "rope_scaling_factor", "rope_original_positions")
-    )
 
     def extra_repr(self) -> str:
         return f"width={self.width}, base={self.base:g}, layout={self.layout}, {self.scaling}"

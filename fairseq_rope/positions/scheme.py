@@ -60,6 +60,9 @@ class AttentionPosition:
 class PositionScheme(nn.Module):
     """How one stack of layers knows word order. This base class is the scheme "none"."""
 
+    changeable: frozenset[str] = frozenset()
+    """Those of the settings with which trained weights still work when they are changed."""
+
     def __init__(self, num_layers: int) -> None:
         super().__init__()
         self.num_layers = num_layers
@@ -81,9 +84,6 @@ class PositionScheme(nn.Module):
     def settings(config: Any) -> dict[str, Any]:
         """The scheme's options, by name, as every checkpoint stores them."""
         return {}
-
-    changeable: frozenset[str] = frozenset()
-    """Those of the settings with which trained weights still work when they are changed."""
 
     @property
     def max_positions(self) -> Optional[int]:
