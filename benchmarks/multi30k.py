@@ -29,6 +29,7 @@ SIZES = """
     --encoder-layers 4 --encoder-embed-dim 128 --encoder-ffn-embed-dim 256
     --decoder-layers 4 --decoder-embed-dim 128 --decoder-ffn-embed-dim 256
     --encoder-attention-heads 4 --decoder-attention-heads 4 --dropout 0.3"""
+BATCH_TOKENS = 2048
 TRAINING = """
     --max-update {updates} --seed {seed} --lr 3e-3 --warmup-updates 400
     --save-interval-updates 100 --save-interval 1000
@@ -110,7 +111,7 @@ def run(model: str, seed: int, work: Path, updates: int) -> tuple[float, str]:
     log = work / f"{folder.name}.log"
     result = folder / "score.txt"
     if not result.exists():
-        at = {"SAVE_DIR": str(folder), "BATCH_TOKENS": "4096"}
+        at = {"SAVE_DIR": str(folder), "BATCH_TOKENS": str(BATCH_TOKENS)}
         training = TRAINING.format(updates=updates, seed=seed)
         options = shlex.split(f"{MODELS[model]} {SIZES} {training}")
         run_script("train.sh", log, work, *options, **at)
@@ -138,10 +139,10 @@ def table(scores: dict[str, list[float]], signature: str, options: argparse.Name
 
 Made by `python -m benchmarks.multi30k DATA --updates {options.updates}`, from raw text with the
 scripts of [examples/wmt14_en_de](../examples/wmt14_en_de): Moses tokens, joint BPE of 6,000 merges;
-4+4 layers, width 128, feed-forward 256, 4 heads, dropout 0.3; {options.updates:,} updates of 4,096
-target tokens at most, peak rate 3e-3; the mean of the last 5 checkpoints, 100 updates apart; beam
-4, length penalty 0.6. The models differ in nothing else. sacreBLEU of test_2016_flickr (1,000
-lines) for the seeds {seeds}:
+4+4 layers, width 128, feed-forward 256, 4 heads, dropout 0.3; {options.updates:,} updates of
+{BATCH_TOKENS:,} target tokens at most, peak rate 3e-3; the mean of the last 5 checkpoints, 100
+updates apart; beam 4, length penalty 0.6. The models differ in nothing else. sacreBLEU of
+test_2016_flickr (1,000 lines) for the seeds {seeds}:
 
 | model | mean | range | by seed |
 |---|---|---|---|
