@@ -148,6 +148,9 @@ test_2016_flickr (1,000 lines) for the seeds {seeds}:
 |---|---|---|---|
 {rows}
 
+{options.updates:,} updates are a short training: the development loss of both models is still
+falling at the end. The table shows how far each comes in equal updates, not where each ends.
+
 Signature: `{signature}`
 """
 
