@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from fairseq_rope.attention import AttentionMask, SoftmaxKernel
 from fairseq_rope.attention.cross_attention import CrossAttention
 from fairseq_rope.attention.self_attention import SelfAttention
-from fairseq_rope.positions import POSITIONS, AttentionPosition, PositionScheme
+from fairseq_rope.positions import POSITIONS, AttentionPosition, LayerPositions, PositionScheme
 from fairseq_rope.positions.rotary import Rotary
 from fairseq_rope.rotation import RotaryScaling
 
@@ -76,7 +76,7 @@ def test_self_attention_and_its_gradients_equal_the_loops(name, side, causal):
     module = with_random_biases(SelfAttention(WIDTH, HEADS, SoftmaxKernel()))
     padding, places = padding_and_places(side)
     x = torch.randn(2, LENGTH, WIDTH, dtype=torch.float64, requires_grad=True)
-    position = ROTARY[name][0](places)[0]
+    position = ROTARY[name][0](places)[0].own
     found = module(x, position, AttentionMask(places, places, padding, causal))
     real = torch.ones(2, LENGTH, dtype=torch.bool) if padding is None else ~padding
     wanted = torch.zeros_like(found)
@@ -114,8 +114,8 @@ def test_cross_attention_equals_the_loops_with_unequal_lengths(name, hypotheses,
     found, weights = module(
         x,
         source,
-        scheme(target_places)[0],
-        scheme(source_places)[0],
+        scheme(target_places)[0].own,
+        scheme(source_places)[0].own,
         AttentionMask(target_places, source_places, padding),
         need_weights=need_weights,
     )
@@ -143,7 +143,7 @@ def test_each_head_sees_distances_only():
     mask = AttentionMask(places, places)
 
     def attend(query_shift, key_shift):
-        positions = (scheme(places + shift)[0] for shift in (query_shift, key_shift))
+        positions = (scheme(places + shift)[0].own for shift in (query_shift, key_shift))
         return SoftmaxKernel()(q, k, v, *positions, mask, {}).values
 
     torch.testing.assert_close(attend(90, 90), attend(0, 0), atol=1e-4, rtol=0)
@@ -171,7 +171,7 @@ def test_weights_are_those_that_the_fused_kernel_uses(side, causal):
 def test_what_stands_at_padding_reaches_no_real_token(build, side):
     layer = build().encoder.layers[0]
     padding, places = padding_and_places(side)
-    position = Rotary(1, 8)(places)[0]
+    position = Rotary(1, 8)(places)[0].own
     mask = AttentionMask(places, places, padding)
     real = torch.ones(2, LENGTH, dtype=torch.bool) if padding is None else ~padding
     x = torch.randn(2, LENGTH, 32)
@@ -269,15 +269,15 @@ class Slope(PositionScheme):
     def build(cls, config, stack):
         return cls(stack.num_layers, stack.num_heads)
 
-    def forward(self, places):
-        return [SlopePosition(self.num_heads)] * self.num_layers
+    def forward(self, places, source_places=None):
+        return [LayerPositions(SlopePosition(self.num_heads))] * self.num_layers
 
 
 class SlopePosition(AttentionPosition):
     def __init__(self, num_heads):
         self.slopes = torch.arange(1.0, num_heads + 1) / num_heads
 
-    def bias(self, query_places, key_places):
+    def bias(self, q, query_places, key_places):
         distance = (query_places[:, :, None] - key_places[:, None, :]).abs()
         return -self.slopes[:, None, None] * distance[:, None]
 

@@ -87,7 +87,7 @@ from fairseq_rope.attention import KERNELS, AttentionMask
 from fairseq_rope.positions import POSITIONS, token_positions
 from fairseq_rope.positions.rotary import Rotary
 places = token_positions(torch.tensor([[1, 5, 6, 2], [5, 6, 7, 2]]), padding_idx=1)
-position = Rotary(num_layers=1, width=8)(places)[0]
+position = Rotary(num_layers=1, width=8)(places)[0].own
 x = torch.randn(2, 3, 4, 8)
 out = KERNELS["softmax"]()(x, x, x, position, position, AttentionMask(places, places), {})
 print(tuple(out.values.shape))

@@ -1,6 +1,7 @@
 """Position schemes: their numbers, their limits and what they keep between calls."""
 
 import gc
+import json
 import math
 
 import pytest
@@ -19,7 +20,7 @@ PADDED = torch.tensor([[5, 6, 7, 8, 2], [PAD, PAD, 5, 6, 2], [5, 6, 2, PAD, PAD]
 
 
 def phases(scheme, places):
-    return scheme(places)[0].phases
+    return scheme(places)[0].own.phases
 
 
 # Places
@@ -90,7 +91,7 @@ def test_rotary_turns_each_token_by_its_own_place(layout):
     scheme = Rotary(1, 8, layout=layout)
     places = torch.tensor([[0, 1, 2, 3, 4], [0, 0, 0, 1, 2]])
     x = torch.randn(2, 3, 5, 8, dtype=torch.float64)
-    turned = scheme(places)[0].rotate(x)
+    turned = scheme(places)[0].own.rotate(x)
     for row in range(2):
         for head in range(3):
             wanted = reference.rotate(
@@ -109,20 +110,20 @@ def test_a_table_belongs_to_its_places_and_not_to_their_number():
 
 def test_values_turn_only_when_asked_and_only_yarn_scales_queries():
     places, x = torch.arange(5)[None], torch.randn(1, 2, 5, 8)
-    plain = Rotary(1, 8)(places)[0]
+    plain = Rotary(1, 8)(places)[0].own
     assert torch.equal(plain.value(x), x)
     assert torch.equal(plain.query(x), x)
     assert torch.equal(plain.key(x), x)
-    turned = Rotary(1, 8, values=True)(places)[0]
+    turned = Rotary(1, 8, values=True)(places)[0].own
     assert torch.equal(turned.value(x), turned.rotate(x))
-    yarn = Rotary(1, 8, scaling=RotaryScaling("yarn", 4.0))(places)[0]
+    yarn = Rotary(1, 8, scaling=RotaryScaling("yarn", 4.0))(places)[0].own
     torch.testing.assert_close(yarn.query(x), x * (0.1 * math.log(4) + 1) ** 2)
 
 
 def test_layers_share_one_table():
     positions = Rotary(3, 8)(torch.arange(5)[None])
     assert len(positions) == 3
-    assert len({id(position.phases) for position in positions}) == 1
+    assert len({id(position.own.phases) for position in positions}) == 1
 
 
 def test_a_scheme_is_asked_once_per_stack_and_pass(build, sentences, collate, scheme, monkeypatch):
@@ -137,8 +138,7 @@ def test_a_scheme_is_asked_once_per_stack_and_pass(build, sentences, collate, sc
     for step in (1, 2, 3):
         asked.clear()
         model.decoder(tokens[:, :step], encoder_out, incremental_state=cache)
-        of_the_source = 1 if scheme.get("rope_cross_attention") and step == 1 else 0
-        assert len(asked) == 1 + of_the_source
+        assert len(asked) == 1
 
 
 def test_rotary_keeps_nothing_in_the_model(build):
@@ -250,6 +250,26 @@ def test_a_checkpoint_of_other_positions_is_refused_by_name(build, changed, opti
         build().load_state_dict(build(**changed).state_dict())
 
 
+def test_a_checkpoint_of_another_decoder_is_refused_by_name(build):
+    mixed = build(position="rotary", decoder_position="sinusoidal")
+    with pytest.raises(ValueError, match="trained with `decoder_position`='rotary'.*'sinusoidal'"):
+        mixed.load_state_dict(build().state_dict())
+    with pytest.raises(ValueError, match="trained with `decoder_position`='sinusoidal'.*'rotary'"):
+        build().load_state_dict(mixed.state_dict())
+    build(position="rotary", decoder_position="sinusoidal").load_state_dict(mixed.state_dict())
+
+
+def test_what_an_older_checkpoint_does_not_know_had_no_effect(build):
+    """It names one scheme for both sides and no kernel, as this package's checkpoints once did."""
+    weights = build().state_dict()
+    settings = json.loads(bytes(weights["position_settings"].int().tolist()))
+    del settings["decoder_position"], settings["attention"]
+    weights["position_settings"] = torch.tensor(list(json.dumps(settings).encode())).float()
+    build().load_state_dict(dict(weights))
+    with pytest.raises(ValueError, match="trained with `decoder_position`='rotary'"):
+        build(decoder_position="none").load_state_dict(dict(weights))
+
+
 def test_base_and_scaling_may_change_after_training(build):
     build(rope_scaling="yarn", rope_scaling_factor=2.0).load_state_dict(build().state_dict())
     build(rope_base=500.0).load_state_dict(build().state_dict())
@@ -317,7 +337,7 @@ def test_without_positions_the_encoder_is_blind_to_order(build):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"position": "xpos"}, r"`position` must be one of rotary, .*none, but is 'xpos'"),
+        ({"position": "cosine"}, r"`position` must be one of rotary, .*none, but is 'cosine'"),
         ({"attention": "flash"}, r"`attention` must be one of softmax.*, but is 'flash'"),
         (
             {"encoder_embed_dim": 36},
@@ -372,6 +392,22 @@ def test_the_share_that_a_message_recommends_is_accepted(build, head, share, wid
     recommended = float(str(refused.value).split("nearest fraction is ")[1].split()[0])
     assert recommended == pytest.approx(share, abs=1e-6)
     assert build(rope_fraction=recommended, **sizes).encoder.embed_positions.width == width
+
+
+def test_the_decoder_may_have_a_scheme_of_its_own(build, sentences, collate):
+    """It is the one that its name says: each side's output is that of a model of one scheme."""
+    source, target = collate(sentences(3)), collate(sentences(3, seed=2))
+    mixed = build(position="rotary", decoder_position="sinusoidal")
+    rotary, sinusoidal = build(), build(position="sinusoidal")
+    encoded = mixed.encoder(source)
+    assert torch.equal(encoded["encoder_out"][0], rotary.encoder(source)["encoder_out"][0])
+    assert torch.equal(mixed.decoder(target, encoded)[0], sinusoidal.decoder(target, encoded)[0])
+    assert not torch.equal(mixed.decoder(target, encoded)[0], rotary.decoder(target, encoded)[0])
+
+
+def test_an_option_of_either_side_s_scheme_has_an_effect(build):
+    build(position="none", decoder_position="rotary", rope_base=500.0)
+    build(position="rotary", decoder_position="none", rope_base=500.0)
 
 
 def test_the_scheme_none_is_the_contract_itself():

@@ -22,6 +22,24 @@ class AttentionKernel(nn.Module):
     A kernel refuses by name what it cannot do.
     """
 
+    has_scores = True
+    """It computes a score for each query and key, to which a position scheme can add."""
+
+    @classmethod
+    def build(cls, config: Any, head_dim: int) -> "AttentionKernel":
+        """Make the kernel of one layer from the model's options.
+
+        Args:
+            config: any object with the options as attributes (RoFormerConfig in training)
+            head_dim: width of a head
+        """
+        return cls()
+
+    @staticmethod
+    def settings(config: Any) -> dict[str, Any]:
+        """The kernel's options, by name, as every checkpoint stores them."""
+        return {}
+
     def forward(
         self,
         q: Tensor,

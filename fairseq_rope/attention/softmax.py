@@ -29,6 +29,7 @@ class SoftmaxKernel(AttentionKernel):
         dropout: float = 0.0,
         need_weights: bool = False,
     ) -> KernelOutput:
+        bias = query_position.bias(q, mask.query_places, mask.key_places)
         q = query_position.rotate(q)
         rotated = None if k is None else key_position.rotate(k)
         k, v = (
@@ -36,7 +37,6 @@ class SoftmaxKernel(AttentionKernel):
             for name, new in (("prev_key", rotated), ("prev_value", v))
         )
         state = {"prev_key": k, "prev_value": v}
-        bias = query_position.bias(mask.query_places, mask.key_places)
         hypotheses = q.size(0) // k.size(0)
         if hypotheses > 1:
             if bias is not None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..unpickling import allow_plain_values
+from .config import RoFormerConfig
 
 logger = logging.getLogger(__name__)
 
@@ -56,18 +57,25 @@ def check_settings(state_dict: StateDict, own: dict[str, Any], changeable: Set[s
 
 
 def _found_settings(state_dict: StateDict, own: dict[str, Any]) -> dict[str, Any]:
-    """What a checkpoint says of its positions; the unsaid is taken as ours."""
+    """What a checkpoint says of its positions.
+
+    An option that it does not know had no effect, as its default has none; where a checkpoint says
+    nothing at all, it is taken as ours.
+    """
     stored = state_dict.pop(SETTINGS, None)
     of_fairseq = [state_dict.pop(f"{side}.version", None) for side in ("encoder", "decoder")]
+    defaults = {option: getattr(RoFormerConfig, option, None) for option in own}
     if stored is not None:
-        return {**own, **json.loads(bytes(stored.round().int().tolist()))}
+        said = json.loads(bytes(stored.round().int().tolist()))
+        return {**defaults, "decoder_position": said["position"], **said}
     if of_fairseq[0] is None:
         logger.info("the checkpoint does not name its position scheme; it is read as %s", own)
         return own
     if "encoder.embed_positions.weight" in state_dict:
-        return {**own, "position": "learned"}
-    # Without a table of positions, fairseq's transformer had sinusoids or nothing.
-    return {**own, "position": "none" if own["position"] == "none" else "sinusoidal"}
+        position = "learned"
+    else:  # Without a table of positions, fairseq's transformer had sinusoids or nothing.
+        position = "none" if own["position"] == "none" else "sinusoidal"
+    return {**defaults, "position": position, "decoder_position": position}
 
 
 def drop_foreign_buffers(state_dict: StateDict) -> None:

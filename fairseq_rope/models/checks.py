@@ -5,7 +5,9 @@ from dataclasses import Field, fields
 from enum import Enum
 from typing import Any
 
-from .config import CHOICES, RoFormerConfig, layers_to_keep
+from ..attention import KERNELS
+from ..positions import POSITIONS
+from .config import CHOICES, RoFormerConfig, layers_to_keep, position_settings
 
 PROBABILITIES = (
     "dropout",
@@ -54,23 +56,27 @@ def _check_type(option: Field, value: Any) -> None:
 
 
 def _refuse_idle_options(config: RoFormerConfig) -> None:
-    """Options of the rotary scheme have no effect beside another one, nor yarn's beside another."""
-    idle = [] if str(config.position) == "rotary" else _given(config, "rope_")
-    if idle:
-        raise ValueError(
-            f"`{idle[0]}`={getattr(config, idle[0])} has an effect with `position`='rotary' only, "
-            f"but position is {str(config.position)!r}; leave it out."
-        )
-    if str(config.rope_scaling) != "yarn" and _given(config, "rope_original_positions"):
+    """Options of a scheme or kernel have no effect without it, nor yarn's without yarn."""
+    used, given = position_settings(config), _given(config)
+    for chooser, parts in (("position", POSITIONS), ("attention", KERNELS)):
+        for option in given:
+            owners = [name for name, part in parts.items() if option in part.settings(config)]
+            if owners and option not in used:
+                raise ValueError(
+                    f"`{option}`={getattr(config, option)} has an effect with `{chooser}`="
+                    f"{' or '.join(map(repr, owners))} only, but {chooser} is "
+                    f"{str(getattr(config, chooser))!r}; leave it out."
+                )
+    if str(config.rope_scaling) != "yarn" and "rope_original_positions" in given:
         raise ValueError(
             f"`rope_original_positions`={config.rope_original_positions} has an effect with "
             f"`rope_scaling`='yarn' only, but it is {str(config.rope_scaling)!r}; leave it out."
         )
 
 
-def _given(config: RoFormerConfig, prefix: str) -> list[str]:
-    """The options of that prefix that are not at their defaults."""
-    options = [option for option in fields(RoFormerConfig) if option.name.startswith(prefix)]
+def _given(config: RoFormerConfig) -> list[str]:
+    """The options that are not at their defaults."""
+    options = fields(RoFormerConfig)
     return [o.name for o in options if _plain(getattr(config, o.name)) != _plain(o.default)]
 
 

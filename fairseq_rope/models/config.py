@@ -13,6 +13,7 @@ from ..rotation import LAYOUTS, SCALINGS
 
 CHOICES: dict[str, Collection[str]] = {
     "position": POSITIONS,
+    "decoder_position": ("same", *POSITIONS),
     "attention": KERNELS,
     "rope_layout": LAYOUTS,
     "rope_scaling": ("none", *SCALINGS),
@@ -47,6 +48,9 @@ class RoFormerConfig(FairseqDataclass, Plugin):
     """Options of `--arch roformer_transformer`; the defaults are those of Transformer base."""
 
     position: choice("position") = option("rotary", "how attention knows word order")
+    decoder_position: choice("decoder_position") = option(
+        "same", "how the decoder's does, if not as the encoder's"
+    )
     attention: choice("attention") = option("softmax", "what computes attention")
     rope_base: float = option(10000.0, "pair i turns by rope_base ** (-2i / width) per place")
     rope_layout: choice("rope_layout") = option(
@@ -145,10 +149,24 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 }
 
 
+def position_of(config: RoFormerConfig, side: str) -> str:
+    """The name of the position scheme of one side, "encoder" or "decoder"."""
+    decoder = str(config.decoder_position)
+    return str(config.position) if side == "encoder" or decoder == "same" else decoder
+
+
 def position_settings(config: RoFormerConfig) -> dict[str, Any]:
     """How the model knows word order, in words, as a checkpoint stores it."""
-    position = str(config.position)
-    return {"position": position, **POSITIONS[position].settings(config)}
+    encoder, decoder = (position_of(config, side) for side in ("encoder", "decoder"))
+    kernel = str(config.attention)
+    return {
+        "position": encoder,
+        "decoder_position": decoder,
+        "attention": kernel,
+        **POSITIONS[encoder].settings(config),
+        **POSITIONS[decoder].settings(config),
+        **KERNELS[kernel].settings(config),
+    }
 
 
 def layers_to_keep(config: RoFormerConfig, side: str) -> list[int]:

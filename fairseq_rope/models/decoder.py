@@ -1,6 +1,5 @@
 """The decoder."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor, nn
 
 from ..attention import AttentionMask
 from ..attention.self_attention import IncrementalState
-from ..positions import AttentionPosition, token_positions
+from ..positions import token_positions
 from .config import RoFormerConfig
 from .encoder import EncoderOut
 from .layers import DecoderLayer
@@ -91,8 +90,7 @@ class Decoder(TransformerStack, FairseqIncrementalDecoder):
         padding = self._target_padding(prev_output_tokens, all_places, full_context_alignment)
         mask = AttentionMask(places, all_places, padding, causal=not full_context_alignment)
         source_mask = AttentionMask(places, source.places, source.padding)
-        positions = self.embed_positions(places)
-        cross_positions = self._cross_positions(positions, source.places, cached > 0)
+        positions = self.embed_positions(places, None if cached else source.places)
         wanted = self._layer_to_show(alignment_layer)
         x = self.embed(tokens, places)
         states, attention = [x], None
@@ -102,7 +100,6 @@ class Decoder(TransformerStack, FairseqIncrementalDecoder):
                 x,
                 source.tokens,
                 positions[index],
-                cross_positions[index],
                 mask,
                 source_mask,
                 incremental_state,
@@ -167,15 +164,6 @@ class Decoder(TransformerStack, FairseqIncrementalDecoder):
         grouped = source.unflatten(0, (-1, self.beam_size))
         same = torch.equal(grouped, grouped[:, :1].expand_as(grouped))
         return self.beam_size if same else 1
-
-    def _cross_positions(
-        self, positions: Sequence[AttentionPosition], source_places: Tensor, cached: bool
-    ) -> Sequence[tuple[AttentionPosition, AttentionPosition]]:
-        """Positions of target and source in the attention to the source; cached keys need none."""
-        none = [AttentionPosition()] * len(self.layers)
-        if not self.embed_positions.cross_attention:
-            return list(zip(none, none))
-        return list(zip(positions, none if cached else self.embed_positions(source_places)))
 
     def set_beam_size(self, beam_size: int) -> None:
         """Hypotheses per sentence in the beam search to come."""

@@ -49,7 +49,7 @@ class Encoder(TransformerStack, FairseqEncoder):
         x = self.embed(src_tokens, places)
         states = [x]
         for index in self.layers_to_run():
-            x = self.run(index, x, positions[index], mask)
+            x = self.run(index, x, positions[index].own, mask)
             states.append(x)
         if self.layer_norm is not None:
             x = self.layer_norm(x)

@@ -7,10 +7,10 @@ from fairseq.modules import LayerNorm
 from fairseq.modules.fairseq_dropout import FairseqDropout
 from torch import Tensor, nn
 
-from ..attention import KERNELS, AttentionMask
+from ..attention import KERNELS, AttentionMask, SoftmaxKernel
 from ..attention.cross_attention import CrossAttention
 from ..attention.self_attention import IncrementalState, SelfAttention
-from ..positions import AttentionPosition
+from ..positions import AttentionPosition, LayerPositions
 from .config import RoFormerConfig
 
 
@@ -22,7 +22,7 @@ class TransformerLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.pre_norm = pre_norm
-        kernel = KERNELS[str(config.attention)]()
+        kernel = KERNELS[str(config.attention)].build(config, embed_dim // heads)
         self.self_attn = SelfAttention(embed_dim, heads, kernel, config.attention_dropout)
         self.self_attn_layer_norm = LayerNorm(embed_dim)
         self.fc1 = nn.Linear(embed_dim, ffn_dim)
@@ -79,7 +79,7 @@ class DecoderLayer(TransformerLayer):
             config.decoder_embed_dim,
             config.decoder_attention_heads,
             config.encoder_embed_dim,
-            KERNELS[str(config.attention)](),
+            SoftmaxKernel(),
             config.attention_dropout,
         )
         self.encoder_attn_layer_norm = LayerNorm(config.decoder_embed_dim)
@@ -88,8 +88,7 @@ class DecoderLayer(TransformerLayer):
         self,
         x: Tensor,
         source: Tensor,
-        position: AttentionPosition,
-        cross_positions: tuple[AttentionPosition, AttentionPosition],
+        positions: LayerPositions,
         mask: AttentionMask,
         source_mask: AttentionMask,
         incremental_state: IncrementalState = None,
@@ -101,14 +100,20 @@ class DecoderLayer(TransformerLayer):
         def attend_source(y: Tensor) -> Tensor:
             nonlocal weights
             y, weights = self.encoder_attn(
-                y, source, *cross_positions, source_mask, incremental_state, need_weights
+                y,
+                source,
+                positions.target,
+                positions.source,
+                source_mask,
+                incremental_state,
+                need_weights,
             )
             return y
 
         x = self.residual(
             x,
             self.self_attn_layer_norm,
-            lambda y: self.self_attn(y, position, mask, incremental_state),
+            lambda y: self.self_attn(y, positions.own, mask, incremental_state),
         )
         x = self.residual(x, self.encoder_attn_layer_norm, attend_source)
         return self.residual(x, self.final_layer_norm, self.feed_forward), weights

@@ -104,8 +104,9 @@ class RoFormerTransformer(FairseqEncoderDecoderModel):
         """Accept checkpoints of fairseq's transformer, and refuse those of another scheme."""
         super().upgrade_state_dict_named(state_dict, name)
         drop_foreign_buffers(state_dict)
-        own = position_settings(self.cfg)
-        check_settings(state_dict, own, self.encoder.embed_positions.changeable)
+        stacks = (self.encoder, self.decoder)
+        changeable = frozenset().union(*(stack.embed_positions.changeable for stack in stacks))
+        check_settings(state_dict, position_settings(self.cfg), changeable)
         state_dict[SETTINGS] = self.position_settings
 
 

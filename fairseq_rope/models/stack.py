@@ -10,8 +10,9 @@ from fairseq.modules.fairseq_dropout import FairseqDropout
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ..attention import KERNELS
 from ..positions import POSITIONS, Stack
-from .config import RoFormerConfig
+from .config import RoFormerConfig, position_of
 from .layers import TransformerLayer
 
 NO_LIMIT = 10**9  # fairseq takes the smallest of all limits, so a stack without one says this
@@ -36,9 +37,11 @@ class TransformerStack(nn.Module):
         self.padding_idx = padding_idx
         self.embed_tokens = embed_tokens
         self.embed_scale = 1.0 if config.no_scale_embedding else math.sqrt(width)
-        self.embed_positions = POSITIONS[str(config.position)].build(
+        self.embed_positions = POSITIONS[position_of(config, side)].build(
             config, Stack(side, width, heads, depth, padding_idx, limit)
         )
+        if self.embed_positions.needs_scores and not KERNELS[str(config.attention)].has_scores:
+            raise ValueError(_no_scores(config, side))
         self.layernorm_embedding = LayerNorm(width) if config.layernorm_embedding else None
         self.dropout_module = FairseqDropout(config.dropout, module_name=type(self).__name__)
         self.layers = nn.ModuleList(layer(config) for _ in range(depth))
@@ -68,3 +71,13 @@ class TransformerStack(nn.Module):
     def max_positions(self) -> int:
         """The longest sequence in tokens that the position scheme can number."""
         return self.embed_positions.max_positions or NO_LIMIT
+
+
+def _no_scores(config: RoFormerConfig, side: str) -> str:
+    position = position_of(config, side)
+    scaled = f" with `rope_scaling`='{config.rope_scaling}'" if position == "rotary" else ""
+    return (
+        f"`position`={position!r}{scaled} in the {side} acts on the score of a query and a key, "
+        f"which `attention`='{config.attention}' does not compute; choose attention=softmax, or "
+        "position rotary, sinusoidal, learned or none."
+    )

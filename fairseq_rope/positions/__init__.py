@@ -6,7 +6,7 @@ POSITIONS is the one list of schemes: the command line's choices and the error m
 from .learned import Learned
 from .places import token_positions
 from .rotary import Rotary
-from .scheme import AttentionPosition, PositionScheme, Stack
+from .scheme import AttentionPosition, LayerPositions, PositionScheme, Stack
 from .sinusoidal import Sinusoidal
 
 POSITIONS: dict[str, type[PositionScheme]] = {
@@ -16,4 +16,11 @@ POSITIONS: dict[str, type[PositionScheme]] = {
     "none": PositionScheme,
 }
 
-__all__ = ["POSITIONS", "AttentionPosition", "PositionScheme", "Stack", "token_positions"]
+__all__ = [
+    "POSITIONS",
+    "AttentionPosition",
+    "LayerPositions",
+    "PositionScheme",
+    "Stack",
+    "token_positions",
+]

@@ -13,7 +13,7 @@ from ..rotation import (
     rotary_phases,
     turn,
 )
-from .scheme import AttentionPosition, PositionScheme, Stack
+from .scheme import NO_POSITION, AttentionPosition, LayerPositions, PositionScheme, Stack
 
 
 class RotaryPosition(AttentionPosition):
@@ -65,12 +65,13 @@ class Rotary(PositionScheme):
         cross_attention: bool = False,
     ) -> None:
         super().__init__(num_layers)
-        self.cross_attention = cross_attention
         self.width = width
         self.base = base
         self.layout = layout
         self.scaling = scaling
         self.values = values
+        self.cross_attention = cross_attention
+        self.needs_scores = scaling is not None and scaling.logit_scale != 1.0
 
     @classmethod
     def build(cls, config: Any, stack: Stack) -> "Rotary":
@@ -103,11 +104,20 @@ class Rotary(PositionScheme):
     def extra_repr(self) -> str:
         return f"width={self.width}, base={self.base:g}, layout={self.layout}, {self.scaling}"
 
-    def forward(self, places: Tensor) -> Sequence[AttentionPosition]:
+    def forward(
+        self, places: Tensor, source_places: Optional[Tensor] = None
+    ) -> Sequence[LayerPositions]:
+        own = self.turns(places)
+        if not self.cross_attention:
+            return [LayerPositions(own)] * self.num_layers
+        source = NO_POSITION if source_places is None else self.turns(source_places)
+        return [LayerPositions(own, own, source)] * self.num_layers
+
+    def turns(self, places: Tensor) -> RotaryPosition:
+        """(B or 1, T) places -> their turns."""
         # Made anew in each pass, in float32: a buffer would follow `.half()` and lose the places.
         frequencies = rotary_frequencies(self.width, self.base, self.scaling, places.device)
-        phases = rotary_phases(rotary_angles(places, frequencies)).unsqueeze(1)
-        return [RotaryPosition(phases, self)] * self.num_layers
+        return RotaryPosition(rotary_phases(rotary_angles(places, frequencies)).unsqueeze(1), self)
 
 
 def _rotary_width(stack: Stack, fraction: float) -> int:

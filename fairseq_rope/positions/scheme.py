@@ -52,9 +52,28 @@ class AttentionPosition:
         """(B, H, T, D) queries or keys -> the same shape; called by the kernel, once per token."""
         return x
 
-    def bias(self, query_places: Tensor, key_places: Tensor) -> Optional[Tensor]:
-        """(B, T) and (B, S) places -> a term for the scores, broadcast to (B, H, T, S), or None."""
+    def bias(self, q: Tensor, query_places: Tensor, key_places: Tensor) -> Optional[Tensor]:
+        """A term that is added to the scores q k / sqrt(D).
+
+        Args:
+            q: (B, H, T, D) queries, before their rotation
+            query_places, key_places: (B or 1, T) and (B or 1, S)
+
+        Returns:
+            broadcastable to (B, H, T, S), or None
+        """
         return None
+
+
+NO_POSITION = AttentionPosition()
+
+
+class LayerPositions(NamedTuple):
+    """What the attentions of one layer see of places."""
+
+    own: AttentionPosition = NO_POSITION  # self-attention
+    target: AttentionPosition = NO_POSITION  # the queries of the attention to the source
+    source: AttentionPosition = NO_POSITION  # its keys and values
 
 
 class PositionScheme(nn.Module):
@@ -63,10 +82,12 @@ class PositionScheme(nn.Module):
     changeable: frozenset[str] = frozenset()
     """Those of the settings with which trained weights still work when they are changed."""
 
+    needs_scores = False
+    """It acts on the score of a query and a key, which not every attention kernel computes."""
+
     def __init__(self, num_layers: int) -> None:
         super().__init__()
         self.num_layers = num_layers
-        self.cross_attention = False  # whether the decoder's also acts on attention to the source
 
     @classmethod
     def build(cls, config: Any, stack: Stack) -> "PositionScheme":
@@ -94,6 +115,14 @@ class PositionScheme(nn.Module):
         """(B, T, embed_dim) scaled embeddings -> the same shape."""
         return x
 
-    def forward(self, places: Tensor) -> Sequence[AttentionPosition]:
-        """(B or 1, T) places -> one AttentionPosition per layer; called once per pass."""
-        return [AttentionPosition()] * self.num_layers
+    def forward(
+        self, places: Tensor, source_places: Optional[Tensor] = None
+    ) -> Sequence[LayerPositions]:
+        """What each layer sees of the places; called once per pass.
+
+        Args:
+            places: (B or 1, T), of the tokens that are computed
+            source_places: in the decoder, (B or 1, S) places of the source tokens whose keys are
+                computed; None where they are cached
+        """
+        return [LayerPositions()] * self.num_layers
