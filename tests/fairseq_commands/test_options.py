@@ -46,6 +46,7 @@ LEARNED, YARN = {"position": "learned"}, {"rope_scaling": "yarn", "rope_scaling_
 VECTORS = "{vectors}"  # a file of word vectors, made by the fixture
 CASES = {
     "position": Case("sinusoidal", "outputs"),
+    "decoder_position": Case("none", "outputs"),
     "rope_base": Case(50.0, "outputs"),
     "rope_layout": Case("half", "outputs"),
     "rope_fraction": Case(0.5, "outputs"),
