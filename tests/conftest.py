@@ -36,6 +36,16 @@ SCHEMES = {
         "rope_scaling_factor": 4.0,
         "rope_original_positions": 8,
     },
+    # Linear attention, with each scheme that it can go with and with each feature map.
+    "linear-rotary": {"attention": "linear"},
+    "linear-rotary-half": {"attention": "linear", "rope_layout": "half"},
+    "linear-fraction-values": {"attention": "linear", "rope_fraction": 0.5, "rope_values": True},
+    "linear-sinusoidal": {"attention": "linear", "position": "sinusoidal"},
+    "linear-learned": {"attention": "linear", "position": "learned"},
+    "linear-none": {"attention": "linear", "position": "none"},
+    "linear-relu": {"attention": "linear", "linear_feature_map": "relu"},
+    "linear-exp": {"attention": "linear", "linear_feature_map": "exp"},
+    "linear-favor": {"attention": "linear", "linear_feature_map": "favor"},
 }
 
 

@@ -84,6 +84,58 @@ def attention(q, k, v, visible, bias=None):
     return torch.stack(values), torch.stack(all_weights)
 
 
+def elu_features(x):
+    """phi(x) = elu(x) + 1, eq. 7 of arXiv 2006.16236."""
+    return torch.stack([number + 1 if number > 0 else torch.exp(number) for number in x])
+
+
+def relu_features(x):
+    """max(x, 0), and a constant after Performer's code."""
+    return torch.stack([torch.clamp(number, min=0) + 0.1 for number in x])
+
+
+def exp_features(x):
+    return torch.stack([torch.exp(number) for number in x])
+
+
+def favor_features(x, projection):
+    """exp(w^T x - |x|^2 / 2) / sqrt(m) for each row w, lemma 1 of Performer (arXiv 2009.14794).
+
+    Its x is ours divided by D^(1/4), so that x^T y is the score q^T k / sqrt(D).
+    """
+    x = x / x.numel() ** 0.25
+    norm = sum(number * number for number in x)
+    rows = [torch.exp(w @ x - norm / 2) for w in projection]
+    return torch.stack(rows) / math.sqrt(len(rows))
+
+
+def with_a_share(features, share):
+    """Each feature and a small share of their sum, as exp and favor have them for queries."""
+    return lambda x: features(x) + share * features(x).sum()
+
+
+def linear_attention(q, k, v, visible, features, turn, query_features=None):
+    """One head of one sentence by RoFormer eq. 19; a query that sees no key gets zeros.
+
+    Args:
+        q, k, v: (T, D), (S, D), (S, D)
+        visible: visible[t][s]
+        features: phi, (D) -> (D)
+        query_features: phi of queries, if not the same
+        turn: R, (T, D) vectors in the order of their tokens -> (T, D)
+    """
+    phi_q = torch.stack([(query_features or features)(row) for row in q])
+    phi_k = torch.stack([features(row) for row in k])
+    turned_q, turned_k = turn(phi_q), turn(phi_k)
+    outputs = []
+    for t in range(q.size(0)):
+        seen = [s for s in range(k.size(0)) if visible[t][s]]
+        numerator = sum(((turned_q[t] @ turned_k[s]) * v[s] for s in seen), torch.zeros_like(v[0]))
+        denominator = sum(phi_q[t] @ phi_k[s] for s in seen)
+        outputs.append(numerator / denominator if seen else numerator)
+    return torch.stack(outputs)
+
+
 def multi_head(
     module, x, source, visible, turn_q=None, turn_k=None, turn_v=None, scale=1.0, bias=None
 ):

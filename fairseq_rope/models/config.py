@@ -7,7 +7,7 @@ from typing import Any, Optional
 from fairseq import utils
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 
-from ..attention import KERNELS
+from ..attention import FEATURE_MAPS, KERNELS
 from ..positions import POSITIONS
 from ..rotation import LAYOUTS, SCALINGS
 
@@ -15,6 +15,7 @@ CHOICES: dict[str, Collection[str]] = {
     "position": POSITIONS,
     "decoder_position": ("same", *POSITIONS),
     "attention": KERNELS,
+    "linear_feature_map": FEATURE_MAPS,
     "rope_layout": LAYOUTS,
     "rope_scaling": ("none", *SCALINGS),
     "activation_fn": utils.get_available_activation_fns(),
@@ -51,7 +52,10 @@ class RoFormerConfig(FairseqDataclass, Plugin):
     decoder_position: choice("decoder_position") = option(
         "same", "how the decoder's does, if not as the encoder's"
     )
-    attention: choice("attention") = option("softmax", "what computes attention")
+    attention: choice("attention") = option("softmax", "what computes self-attention")
+    linear_feature_map: choice("linear_feature_map") = option(
+        "elu", "what linear attention makes of queries and keys before they are rotated"
+    )
     rope_base: float = option(10000.0, "pair i turns by rope_base ** (-2i / width) per place")
     rope_layout: choice("rope_layout") = option(
         "interleaved", "which dimensions make a pair: (0, 1), (2, 3), ... or (i, i + width/2)"

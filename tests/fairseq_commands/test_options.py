@@ -47,6 +47,8 @@ VECTORS = "{vectors}"  # a file of word vectors, made by the fixture
 CASES = {
     "position": Case("sinusoidal", "outputs"),
     "decoder_position": Case("none", "outputs"),
+    "attention": Case("linear", "outputs"),
+    "linear_feature_map": Case("relu", "outputs", {"attention": "linear"}),
     "rope_base": Case(50.0, "outputs"),
     "rope_layout": Case("half", "outputs"),
     "rope_fraction": Case(0.5, "outputs"),
@@ -84,8 +86,6 @@ CASES = {
     "max_target_positions": Case(16, "parameters", LEARNED),
     "user_dir": Case(f"{PLUGIN}/", "plugin"),
 }
-# With one kernel to choose, no value of `attention` can change anything; a second needs a case.
-ONLY_CHOICE = {"attention"} if len(KERNELS) == 1 else set()
 # A checkpoint with all layers is pruned to these when it is loaded: test_checkpoints.py.
 PRUNED_ON_LOADING = {"encoder_layers_to_keep", "decoder_layers_to_keep"}
 
@@ -173,7 +173,7 @@ def changed(name, vectors):
 
 
 def test_every_option_has_a_case():
-    assert set(CASES) | ONLY_CHOICE == set(OPTIONS)
+    assert set(CASES) == set(OPTIONS)
 
 
 ROUTES = pytest.mark.parametrize("route", [from_command_line, from_yaml])
@@ -203,11 +203,14 @@ def test_options_left_out_keep_their_defaults(data):
     assert {n: model[n] for n in OPTIONS} == {n: o.default for n, o in OPTIONS.items()}
 
 
-def test_attention_names_the_kernel(data):
-    model = build(from_command_line(data, {**BASE, "attention": "softmax"}))
-    attentions = [layer.self_attn for layer in [*model.encoder.layers, *model.decoder.layers]]
-    attentions += [layer.encoder_attn for layer in model.decoder.layers]
-    assert {type(attention.kernel) for attention in attentions} == {KERNELS["softmax"]}
+@pytest.mark.parametrize("name", KERNELS)
+def test_attention_names_the_kernel_of_self_attention(data, name):
+    """Attention to the source is always softmax."""
+    model = build(from_command_line(data, {**BASE, "attention": name}))
+    layers = [*model.encoder.layers, *model.decoder.layers]
+    assert {type(layer.self_attn.kernel) for layer in layers} == {KERNELS[name]}
+    to_source = [layer.encoder_attn for layer in model.decoder.layers]
+    assert {type(attention.kernel) for attention in to_source} == {KERNELS["softmax"]}
 
 
 def test_relu_dropout_is_another_name_of_activation_dropout(data):
