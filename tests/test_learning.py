@@ -49,15 +49,30 @@ def bleu_of_reversal(model, sources, collate, dictionary):
     return sacrebleu.corpus_bleu(found, [wanted], tokenize="none").score
 
 
+@pytest.fixture
+def score_of_reversal(build, sentences, collate, dictionary):
+    """score_of_reversal(**options): train a model, score it on unseen sentences of 4 and more."""
+
+    def make(**options):
+        drawn = sentences(8200, longest=10)
+        seen, held_out = drawn[:8000], [words for words in drawn[8000:] if len(words) > 4]
+        assert not {tuple(w.tolist()) for w in seen} & {tuple(w.tolist()) for w in held_out}
+        model = build(sharpness=1.0, **options, **WIDER)
+        train_to_reverse(model, seen, collate)
+        return bleu_of_reversal(model, held_out, collate, dictionary)
+
+    return make
+
+
 @pytest.mark.parametrize("position, learns", [("rotary", True), ("none", False)])
 def test_a_tiny_model_learns_to_reverse_sentences_if_it_knows_word_order(
-    build, sentences, collate, dictionary, position, learns
+    score_of_reversal, position, learns
 ):
-    """On unseen sentences of 4 words and more; without positions the same training fails."""
-    drawn = sentences(8200, longest=10)
-    seen, held_out = drawn[:8000], [words for words in drawn[8000:] if len(words) > 4]
-    assert not {tuple(words.tolist()) for words in seen} & {tuple(w.tolist()) for w in held_out}
-    model = build(sharpness=1.0, position=position, **WIDER)
-    train_to_reverse(model, seen, collate)
-    score = bleu_of_reversal(model, held_out, collate, dictionary)
+    """Without positions the same training fails."""
+    score = score_of_reversal(position=position)
     assert score >= 95 if learns else score < 30
+
+
+@pytest.mark.parametrize("feature_map", ["elu", "favor"])
+def test_a_tiny_model_with_linear_attention_learns_the_same(score_of_reversal, feature_map):
+    assert score_of_reversal(attention="linear", linear_feature_map=feature_map) >= 95
