@@ -67,3 +67,4 @@ bench: setup
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.training
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.generation
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.long_source
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.long_sequences

@@ -3,7 +3,7 @@
     python -m benchmarks.long_sequences [--tokens 1024 ... 16384] [--pairs 5] [--plot FILE]
         [--device cuda --dtype float16]
 
-One layer of self-attention (projections, rotation, kernel, output) of width 256 with 4 heads, on one
+One layer of self-attention (projections, rotation, kernel, output), 256 wide with 4 heads, on one
 sequence of random vectors: forward and backward, as in an encoder and, causal, as in a decoder.
 Then one step after the other from the cache, four hypotheses, up to 4,000 tokens. The two
 attentions take turns; times are medians.
@@ -12,6 +12,7 @@ attentions take turns; times are medians.
 import argparse
 import statistics
 import time
+from importlib.util import find_spec
 from typing import Any, Callable
 
 import numpy
@@ -149,6 +150,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
     options = parser.parse_args()
+    if options.plot and find_spec("matplotlib") is None:
+        parser.error("--plot needs matplotlib: pip install matplotlib")
     print(f"one layer, {WIDTH} wide, {HEADS} heads, {options.device} {options.dtype}")
     curves = {}
     for title, causal in (("every token sees all", False), ("causal", True)):

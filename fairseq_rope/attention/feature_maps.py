@@ -53,7 +53,7 @@ class Relu(FeatureMap):
     """
 
     def key(self, k: Tensor) -> Tensor:
-        return F.relu(k).add(0.1)
+        return F.relu(k) + 0.1
 
 
 class Exp(FeatureMap):
