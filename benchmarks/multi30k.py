@@ -67,8 +67,9 @@ def table(scores: dict[str, list[float]], signature: str, options: argparse.Name
     return f"""## Multi30k, English to German
 
 Made by `python -m benchmarks.multi30k DATA --updates {options.updates}`, from raw text with the
-scripts of [examples/wmt14_en_de](../examples/wmt14_en_de): Moses tokens, joint BPE of {MERGES:,} merges;
-4+4 layers, width 128, feed-forward 256, 4 heads, dropout 0.3; {options.updates:,} updates of
+scripts of [examples/wmt14_en_de](../examples/wmt14_en_de): Moses tokens, joint BPE of
+{MERGES:,} merges; 4+4 layers, width 128, feed-forward 256, 4 heads, dropout 0.3;
+{options.updates:,} updates of
 {BATCH_TOKENS:,} target tokens at most, peak rate 3e-3; the mean of the last 5 checkpoints, 100
 updates apart; beam 4, length penalty 0.6. The models differ in nothing else. sacreBLEU of
 test_2016_flickr (1,000 lines) for the seeds {seeds}:

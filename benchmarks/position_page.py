@@ -17,22 +17,24 @@ Figures = dict[str, Any]
 TEXT = """## Position schemes
 
 Made by `python -m benchmarks.positions DATA --updates {updates}` from the raw text of Multi30k,
-English to German: 3+3 layers, width 128, feed-forward 256, 4 heads, dropout 0.1; {updates}
-updates of {tokens} target tokens at most, peak rate 3e-3; the mean of the last 5 checkpoints,
-{interval} updates apart; beam 4, length penalty 0.6. The rows differ in the named options alone. Seeds
-{seeds}: the mean, and the lowest and highest in brackets. Speeds are of training, one thread each,
-with other runs beside, and so good for orders of magnitude only.
+English to German, with the scripts of [examples/wmt14_en_de](../examples/wmt14_en_de): Moses
+tokens, joint BPE of {merges} merges; 3+3 layers, width 128, feed-forward 256, 4 heads, dropout 0.1;
+{updates} updates of {tokens} target tokens at most, peak rate 3e-3; the mean of the last 5
+checkpoints, {interval} updates apart; beam 4, length penalty 0.6. The rows differ in the named
+options alone.
+Seeds {seeds}: the mean, and the lowest and highest in brackets. Speeds are of training, one thread
+each with other runs beside it; benchmarks.training measures speed better.
 
 * *source too*: `--rope-cross-attention`.
 * *trained on pairs too*: half of the training examples are two random sentence pairs in one
-  (`--task translation_concat`); as many updates of as many tokens.
-* *scaling*: the same trained models, translating with another `--rope-scaling`, factor {factor}, for
-  `yarn` with `--rope-original-positions {length}`.
+  (`--task translation_concat`), in as many updates.
+* *scaling*: the same trained models, translating with another `--rope-scaling`, factor {factor},
+  and `yarn` with `--rope-original-positions {length}`.
 
 ### sacreBLEU by sentences a line
 
 The test set with {sentences} consecutive sentences a line, the references joined likewise. Training
-has one sentence a line, but for the rows that say otherwise.
+has one sentence a line where the row does not say otherwise.
 
 {0}
 
@@ -43,16 +45,16 @@ has one sentence a line, but for the rows that say otherwise.
 ### Repetition and length
 
 The share of repeated 4-grams in per cent / the length beside the reference's. A 4-gram of words is
-repeated if it stands earlier in the same line too; the length is in sacreBLEU's tokens. By sentences
-a line:
+repeated if it stands earlier in the same line too; the length is in sacreBLEU's tokens. By
+sentences a line:
 
 {1}
 
 ### Trained on short sentences only
 
-sacreBLEU of single sentences by the pieces of their source, after a training on the {short} % of the
-pairs with the shortest sources (up to {limit} pieces). The second group ends where {middle} % of the
-training pairs do.
+sacreBLEU of single sentences by the pieces of their source, after a training on the {short} % of
+the pairs with the shortest sources (up to {limit} pieces), seed {short_seeds}. The second group
+ends where {middle} % of the training pairs do.
 
 {2}
 
@@ -67,8 +69,7 @@ def write_page(results: dict[Run, Figures], bench: Bench, page: Path) -> None:
     draw(loss_curves(whole), "updates", "validation loss, bits a token", page.parent / names[0])
     draw(bleu_curves(whole, bench), "source words a line", "sacreBLEU", page.parent / names[1])
     tables = [bleu_table(whole), repetition_table(whole, bench), bins_table(short, bench)]
-    seeds = ", ".join(str(seed) for seed in dict.fromkeys(run.seed for run in results))
-    write_section("positions", TEXT.format(*tables, *names, **facts(bench, seeds)), page)
+    write_section("positions", TEXT.format(*tables, *names, **facts(bench, list(results))), page)
 
 
 def by_row(results: dict[Run, Figures], short: bool) -> dict[str, list[Figures]]:
@@ -167,12 +168,19 @@ def bleu_curves(rows: dict[str, list[Figures]], bench: Bench) -> list[Curve]:
     ]
 
 
-def facts(bench: Bench, seeds: str) -> dict[str, str]:
+def facts(bench: Bench, runs: list[Run]) -> dict[str, str]:
+    """What the section says of the runs."""
+
+    def seeds(short: bool) -> str:
+        return ", ".join(map(str, dict.fromkeys(run.seed for run in runs if run.short == short)))
+
     return {
-        "updates": f"{bench.updates:,}",
+        "updates": f"{bench.updates}",
+        "merges": f"{bench.merges:,}",
         "tokens": f"{bench.batch_tokens:,}",
         "interval": f"{max(1, bench.updates // CHECKPOINTS):,}",
-        "seeds": seeds,
+        "seeds": seeds(short=False),
+        "short_seeds": seeds(short=True),
         "sentences": ", ".join(map(str, SENTENCES)),
         "factor": f"{FACTOR:g}",
         "length": f"{TRAINED_LENGTH}",

@@ -16,7 +16,7 @@ from .position_rows import ROWS, SIZES, TRAININGS, Row
 from .training_log import read_training
 from .translation_quality import quality
 
-CHECKPOINTS = 10
+CHECKPOINTS = 20
 """Saved and validated during a training; the last 5 are averaged."""
 
 TRAINING = """
@@ -28,11 +28,12 @@ TRAINING = """
 
 @dataclass(frozen=True)
 class Bench:
-    """What all runs have in common: the folder, and how long a training is."""
+    """What all runs have in common: the folder, how long a training is, and its vocabulary."""
 
     work: Path
     updates: int
     batch_tokens: int
+    merges: int
 
     @cached_property
     def sets(self) -> Sets:

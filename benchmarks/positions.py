@@ -24,7 +24,7 @@ from .results_page import PAGE
 from .toy_text import write_toy_text
 
 MERGES, BATCH_TOKENS, UPDATES = 6000, 1024, 1500
-QUICK_MERGES, QUICK_TOKENS, QUICK_UPDATES = 100, 400, 10
+QUICK_MERGES, QUICK_TOKENS, QUICK_UPDATES = 100, 400, 20
 QUICK_ROWS = ["rotary, source too, yarn scaling", "sinusoidal, trained on pairs too"]
 
 
@@ -44,7 +44,7 @@ class Progress:
 def do_all(
     function: Callable[[Run, Bench], Any], runs: list[Run], bench: Bench, jobs: int
 ) -> dict[Run, Any]:
-    """function(run, bench) for all runs, some side by side; stops at a failure when all have ended."""
+    """function(run, bench) for all runs, `jobs` side by side; a failure stops it when all ended."""
     progress = Progress(len(runs))
     results = {}
     with ThreadPoolExecutor(jobs) as pool:
@@ -95,8 +95,9 @@ def main() -> None:
     if options.quick and not options.data:
         options.data = work / "toy"
         write_toy_text(options.data)
-    prepare(options.data, work, QUICK_MERGES if options.quick else MERGES)
-    bench = Bench(work, options.updates, QUICK_TOKENS if options.quick else BATCH_TOKENS)
+    sizes = (QUICK_TOKENS, QUICK_MERGES) if options.quick else (BATCH_TOKENS, MERGES)
+    bench = Bench(work, options.updates, *sizes)
+    prepare(options.data, work, bench.merges)
     write_sets(bench.sets, work)
     prepare_short(work)
     results: dict[Run, Any] = {}
