@@ -180,7 +180,7 @@ def facts(bench: Bench, runs: list[Run]) -> dict[str, str]:
         "tokens": f"{bench.batch_tokens:,}",
         "interval": f"{max(1, bench.updates // CHECKPOINTS):,}",
         "seeds": seeds(short=False),
-        "short_seeds": seeds(short=True),
+        "short_seeds": seeds(short=True) or "none",
         "sentences": ", ".join(map(str, SENTENCES)),
         "factor": f"{FACTOR:g}",
         "length": f"{TRAINED_LENGTH}",
