@@ -9,7 +9,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "fairseq_rope"
 
-# rotation <- positions <- attention <- models; text, scoring, export <- cli; data <- tasks
+# rotation <- positions <- attention <- models; data <- tasks <- models;
+# text, scoring, export <- cli
 MAY_IMPORT = {
     "rotation": set(),
     "positions": {"rotation"},
@@ -17,7 +18,7 @@ MAY_IMPORT = {
     "data": set(),
     "tasks": {"data"},
     "unpickling": set(),
-    "models": {"rotation", "positions", "attention", "unpickling"},
+    "models": {"rotation", "positions", "attention", "tasks", "unpickling"},
     "text": set(),
     "scoring": {"text"},
     "export": {"rotation", "positions", "models"},

@@ -25,6 +25,7 @@ SUBCOMMANDS = {
     "detokenise": "undo tokenise",
     "clean": "drop sentence pairs that are empty, very long or very unequal",
     "dedup": "drop repeated sentence pairs",
+    "concatenate": "join several sentence pairs to one line each",
     "segment": "learn, apply or undo joint byte-pair encoding",
     "check-data": "say what is wrong with a parallel corpus, and mend it",
     "average": "write one checkpoint with the mean weights of several",

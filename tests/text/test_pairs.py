@@ -3,8 +3,11 @@
 import pytest
 
 from fairseq_rope.text.clean import Cleaner
+from fairseq_rope.text.concatenate import concatenate
 from fairseq_rope.text.dedup import first_occurrences
 from fairseq_rope.text.sgm import read_sgm
+
+from .conftest import ODD_LINES
 
 
 @pytest.mark.parametrize(
@@ -68,13 +71,37 @@ def test_a_file_that_holds_no_reports_is_named(text, cli, tmp_path):
     assert b"r holds no reports" in cli("report", "r", cwd=tmp_path, code=1).stderr
 
 
-@pytest.mark.parametrize("step", ["clean", "dedup"])
+@pytest.mark.parametrize("step", ["clean", "dedup", "concatenate"])
 def test_unequal_files_stop_the_step(cli, step, tmp_path):
     (tmp_path / "s").write_text("a\nb\n")
     (tmp_path / "t").write_text("x\n")
     result = cli(step, "s", "t", "os", "ot", cwd=tmp_path, code=1)
     assert b"s has 2 lines, but t has 1" in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "t"]
+
+
+@pytest.mark.parametrize(
+    ("sentences", "expected"),
+    [
+        (1, [("a", "x"), ("b", ""), ("", "z"), ("d", "w"), ("e", "v")]),
+        (2, [("a b", "x"), ("d", "z w"), ("e", "v")]),
+        (3, [("a b", "x z"), ("d e", "w v")]),
+        (9, [("a b d e", "x z w v")]),
+    ],
+)
+def test_concatenate_keeps_the_rest_and_leaves_out_blank_lines(sentences, expected):
+    pairs = [("a", "x"), ("b", ""), ("", "z"), ("d", "w"), ("e", "v")]
+    assert list(concatenate(pairs, sentences)) == expected
+
+
+def test_concatenate_joins_odd_lines_alike_on_both_sides(cli, odd_file, tmp_path):
+    outputs = [tmp_path / "out.s", tmp_path / "out.t"]
+    result = cli("concatenate", "--sentences", 3, odd_file, odd_file, *outputs)
+    assert f"{len(ODD_LINES)} lines in, 7 out".encode() in result.stderr
+    assert b"the last line holds 2 of 3 sentences" in result.stderr
+    groups = [ODD_LINES[start : start + 3] for start in range(0, len(ODD_LINES), 3)]
+    expected = "".join(" ".join(x for x in group if x.strip()) + "\n" for group in groups)
+    assert outputs[0].read_bytes() == outputs[1].read_bytes() == expected.encode()
 
 
 SGM = """<srcset setid="newstest2014" srclang="any">
