@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+import reference
 import torch
 from fairseq.data import Dictionary
 from fairseq.data.data_utils import collate_tokens
@@ -24,7 +25,7 @@ TINY = {
 
 # The test matrix: every scheme by its name, and rotary positions with their options.
 SCHEMES = {
-    **{name: {"position": name} for name in POSITIONS},
+    **{name: reference.position_options(name) for name in POSITIONS},
     "rotary-half": {"rope_layout": "half"},
     "rotary-cross": {"rope_cross_attention": True},
     "rotary-all-options": {

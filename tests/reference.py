@@ -5,6 +5,11 @@ import math
 import torch
 
 
+def position_options(name):
+    """The options of a model with a position scheme on both sides, or where it can only serve."""
+    return {"decoder_position": name} if name == "xpos" else {"position": name}
+
+
 def pairs(width, layout="interleaved"):
     """The dimensions that make a pair: RoFormer's, or those of GPT-NeoX and Llama."""
     if layout == "interleaved":

@@ -129,9 +129,12 @@ def test_layers_share_one_table():
 def test_a_scheme_is_asked_once_per_stack_and_pass(build, sentences, collate, scheme, monkeypatch):
     model, tokens = build(**scheme), collate(sentences(3))
     asked = []
-    kind = type(model.encoder.embed_positions)
-    forward = kind.forward
-    monkeypatch.setattr(kind, "forward", lambda *args: asked.append(1) or forward(*args))
+
+    def count(forward):
+        return lambda *args: asked.append(1) or forward(*args)
+
+    for kind in {type(stack.embed_positions) for stack in (model.encoder, model.decoder)}:
+        monkeypatch.setattr(kind, "forward", count(kind.forward))
     encoder_out = model.encoder(tokens)
     assert len(asked) == 1
     cache = {}
