@@ -1,5 +1,6 @@
 """A tiny model, its dictionary and its data, for all tests."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -70,9 +71,10 @@ def task(dictionary):
 def build(task):
     """build(**options): a tiny model with 2+2 layers, d=32, 4 heads and no dropout, in eval mode.
 
-    Queries and keys are scaled by `sharpness`: attention at initialisation is nearly uniform, and
-    a fault in positions would hardly show in the logits.
+    Queries and keys are scaled by `sharpness`, and more so the tables of score biases: attention at
+    initialisation is nearly uniform, and a fault in positions would hardly show in the logits.
     """
+    tables = re.compile(r"(en|de)coder\.embed_positions\.(table|layers\.\d+)")
 
     def make(sharpness=2.0, seed=1, **options):
         torch.manual_seed(seed)
@@ -82,6 +84,8 @@ def build(task):
             for name, weight in model.named_parameters():
                 if name.endswith(("q_proj.weight", "k_proj.weight")):
                     weight.mul_(sharpness)
+                elif tables.fullmatch(name):
+                    weight.mul_(sharpness**3)
         return model.eval()
 
     return make
