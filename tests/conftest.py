@@ -1,8 +1,10 @@
 """A tiny model, its dictionary and its data, for all tests."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
+import reference
 import torch
 from fairseq.data import Dictionary
 from fairseq.data.data_utils import collate_tokens
@@ -24,7 +26,7 @@ TINY = {
 
 # The test matrix: every scheme by its name, and rotary positions with their options.
 SCHEMES = {
-    **{name: {"position": name} for name in POSITIONS},
+    **{name: reference.position_options(name) for name in POSITIONS},
     "rotary-half": {"rope_layout": "half"},
     "rotary-cross": {"rope_cross_attention": True},
     "rotary-all-options": {
@@ -79,9 +81,10 @@ def task(dictionary):
 def build(task):
     """build(**options): a tiny model with 2+2 layers, d=32, 4 heads and no dropout, in eval mode.
 
-    Queries and keys are scaled by `sharpness`: attention at initialisation is nearly uniform, and
-    a fault in positions would hardly show in the logits.
+    Queries and keys are scaled by `sharpness`, and more so the tables of score biases: attention at
+    initialisation is nearly uniform, and a fault in positions would hardly show in the logits.
     """
+    tables = re.compile(r"(en|de)coder\.embed_positions\.(table|layers\.\d+)")
 
     def make(sharpness=2.0, seed=1, **options):
         torch.manual_seed(seed)
@@ -91,6 +94,8 @@ def build(task):
             for name, weight in model.named_parameters():
                 if name.endswith(("q_proj.weight", "k_proj.weight")):
                     weight.mul_(sharpness)
+                elif tables.fullmatch(name):
+                    weight.mul_(sharpness**3)
         return model.eval()
 
     return make

@@ -5,6 +5,11 @@ import math
 import torch
 
 
+def position_options(name):
+    """The options of a model with a position scheme on both sides, or where it can only serve."""
+    return {"decoder_position": name} if name == "xpos" else {"position": name}
+
+
 def pairs(width, layout="interleaved"):
     """The dimensions that make a pair: RoFormer's, or those of GPT-NeoX and Llama."""
     if layout == "interleaved":
@@ -61,6 +66,78 @@ def sinusoid(place, dim, padding_idx):
     angles = [position * math.exp(-step * i) for i in range(dim // 2)]
     row = [math.sin(angle) for angle in angles] + [math.cos(angle) for angle in angles]
     return torch.tensor(row + [0.0] * (dim % 2), dtype=torch.float64)
+
+
+def xpos(x, places, thetas, sign):
+    """(T, D), T places -> (T, D): turned, and pair i scaled by zeta_i ** (sign * place / 512).
+
+    Queries have sign 1 and keys -1; zeta_i = (i / (d / 2) + gamma) / (1 + gamma) with gamma 0.4.
+    """
+    turned = rotate(x, places, thetas)
+    for row, place in enumerate(places):
+        for i, pair in enumerate(pairs(2 * len(thetas))):
+            zeta = (i / len(thetas) + 0.4) / 1.4
+            turned[row, list(pair)] *= zeta ** (sign * place / 512)
+    return turned
+
+
+def alibi_slopes(heads):
+    """The slopes of ALiBi's section 3, and of its code where the heads are no power of two."""
+    power = 1
+    while 2 * power <= heads:
+        power *= 2
+    if power < heads:
+        return alibi_slopes(power) + alibi_slopes(2 * power)[0::2][: heads - power]
+    ratio = 2 ** (-8 / heads)
+    return [ratio * ratio**head for head in range(heads)]
+
+
+def alibi_bias(places, heads):
+    """bias[head][i][j] = -slope * |i - j|."""
+    return [
+        [[-slope * abs(i - j) for j in places] for i in places] for slope in alibi_slopes(heads)
+    ]
+
+
+def t5_bucket(step, bidirectional, buckets=32, farthest=128):
+    """T5's bucket of a key `step` places after its query, in whole numbers.
+
+    From distance near on, bucket near + n holds distances of at least near * (farthest / near) **
+    (n / m), where m buckets are left; both sides to the power of m are whole numbers.
+    """
+    first = 0
+    if bidirectional:
+        buckets //= 2
+        first = buckets if step > 0 else 0
+        distance = abs(step)
+    else:
+        distance = max(-step, 0)
+    near = buckets // 2
+    if distance < near:
+        return first + distance
+    bucket, left = near, buckets - near
+    while bucket < buckets - 1:
+        n = bucket + 1 - near
+        if distance**left * near**n < near**left * farthest**n:
+            break
+        bucket += 1
+    return first + bucket
+
+
+def t5_bias(places, table, bidirectional):
+    """bias[head][i][j] = table[bucket of j - i][head]."""
+    return [
+        [[column[t5_bucket(j - i, bidirectional)] for j in places] for i in places]
+        for column in table.T
+    ]
+
+
+def relative_bias(q, places, vector, clip):
+    """bias[i][j] = q_i a_ij / sqrt(d), a_ij the vector of clip(j - i) (Shaw et al., eq. 5)."""
+    return [
+        [row @ vector[max(-clip, min(j - i, clip))] / math.sqrt(q.size(1)) for j in places]
+        for row, i in zip(q, places)
+    ]
 
 
 def attention(q, k, v, visible, bias=None):
@@ -145,7 +222,7 @@ def multi_head(
         module: holds q_proj, k_proj, v_proj, out_proj
         turn_q, turn_k, turn_v: what is done to the queries, keys and values of one head
         scale: what scores are multiplied by
-        bias: bias[head][t][s], added to scores
+        bias: bias[head][t][s] or bias(head, queries)[t][s], added to scores
     """
     heads, weights = [], []
     for head in range(module.num_heads):
@@ -158,7 +235,8 @@ def multi_head(
                 (module.v_proj, source, turn_v or _same),
             )
         )
-        output, shown = attention(q * scale, k, v, visible, None if bias is None else bias[head])
+        added = bias(head, q) if callable(bias) else bias and bias[head]
+        output, shown = attention(q * scale, k, v, visible, added)
         heads.append(output)
         weights.append(shown)
     out = module.out_proj

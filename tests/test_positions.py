@@ -129,9 +129,12 @@ def test_layers_share_one_table():
 def test_a_scheme_is_asked_once_per_stack_and_pass(build, sentences, collate, scheme, monkeypatch):
     model, tokens = build(**scheme), collate(sentences(3))
     asked = []
-    kind = type(model.encoder.embed_positions)
-    forward = kind.forward
-    monkeypatch.setattr(kind, "forward", lambda *args: asked.append(1) or forward(*args))
+
+    def count(forward):
+        return lambda *args: asked.append(1) or forward(*args)
+
+    for kind in {type(stack.embed_positions) for stack in (model.encoder, model.decoder)}:
+        monkeypatch.setattr(kind, "forward", count(kind.forward))
     encoder_out = model.encoder(tokens)
     assert len(asked) == 1
     cache = {}
@@ -241,6 +244,8 @@ def test_weights_convert_between_layouts(build, sentences, collate):
         ({"rope_cross_attention": True}, "rope_cross_attention"),
         ({"position": "sinusoidal"}, "position"),
         ({"position": "none"}, "position"),
+        ({"decoder_position": "xpos"}, "decoder_position"),
+        ({"position": "alibi"}, "position"),
     ],
 )
 def test_a_checkpoint_of_other_positions_is_refused_by_name(build, changed, option):
@@ -307,19 +312,39 @@ def test_a_target_past_the_learned_table_names_its_own_option(build):
         model(tokens, None, tokens)
 
 
-@pytest.mark.parametrize("position", [name for name in POSITIONS if name != "learned"])
+@pytest.mark.parametrize("position", [n for n in POSITIONS if n not in ("learned", "xpos")])
 def test_a_source_of_three_thousand_tokens(build, position):
     """Padding before it changes nothing, and its order counts to the end."""
     model = build(position=position, encoder_layers=1, max_source_positions=64)
-    tokens = torch.randint(4, 24, (1, 3000))
+    tokens, order = torch.randint(4, 24, (1, 3000)), torch.randperm(3000)
     with torch.no_grad():
         plain = model.encoder(tokens)["encoder_out"][0]
         padded = model.encoder(torch.nn.functional.pad(tokens, (5, 0), value=PAD))["encoder_out"][0]
+        mixed = model.encoder(tokens[:, order])["encoder_out"][0][order.argsort()]
         backwards = model.encoder(tokens.flip(1))["encoder_out"][0].flip(0)
     assert torch.isfinite(plain).all()
     torch.testing.assert_close(padded[5:], plain, atol=1e-4, rtol=0)
-    difference = (backwards - plain)[-100:].abs().max()
+    difference, turned = ((x - plain)[-100:].abs().max() for x in (mixed, backwards))
     assert difference < 1e-5 if position == "none" else difference > 0.1
+    # In the encoder ALiBi sees how far a token is, and not on which side.
+    assert turned < 1e-5 if position in ("none", "alibi") else turned > 0.1
+
+
+def test_a_target_of_three_thousand_tokens(build, sentences, collate, scheme):
+    """Each half of it, from the cache of what stands before, is as in the whole."""
+    if scheme.get("position") == "learned":
+        pytest.skip("has a table of places")
+    model = build(**scheme, decoder_layers=1)
+    target = torch.randint(4, 24, (1, 3000))
+    with torch.no_grad():
+        encoder_out, cache = model.encoder(collate(sentences(1))), {}
+        whole = model.decoder(target, encoder_out)[0]
+        model.decoder(target[:, :1500], encoder_out, incremental_state=cache)
+        cached = model.decoder(target, encoder_out, incremental_state=cache)[0]
+        first = model.decoder(target[:, :1500], encoder_out)[0]
+    assert torch.isfinite(whole).all()
+    torch.testing.assert_close(whole[:, :1500], first, atol=1e-4, rtol=0)
+    torch.testing.assert_close(cached, whole[:, 1500:], atol=1e-4, rtol=0)
 
 
 def test_without_positions_the_encoder_is_blind_to_order(build):
@@ -361,7 +386,7 @@ def test_without_positions_the_encoder_is_blind_to_order(build):
         ),
         (
             {"position": "none", "rope_cross_attention": True},
-            r"`rope_cross_attention`=True .*`position`='rotary' only, but position is 'none'",
+            r"`rope_cross_attention`=True .*`position`='rotary' or 'xpos' only, .* is 'none'",
         ),
         ({"position": "learned", "rope_base": 500.0}, r"`rope_base`=500.0 has an effect with"),
         ({"position": "learned", "rope_layout": "half"}, r"`rope_layout`=half has an effect with"),

@@ -93,7 +93,7 @@ def prune_layers(state_dict: StateDict, side: str, kept: list[int]) -> StateDict
     Raises:
         ValueError: a layer that the checkpoint does not have
     """
-    layer = re.compile(rf"({side}\.layers\.)(\d+)(\..*)", re.DOTALL)
+    layer = re.compile(rf"({side}\.(?:embed_positions\.)?layers\.)(\d+)(|\..*)", re.DOTALL)
     matches = {key: layer.fullmatch(key) for key in state_dict}
     layers = {int(match[2]) for match in matches.values() if match}
     if len(layers) == len(kept):

@@ -70,6 +70,9 @@ class RoFormerConfig(FairseqDataclass, Plugin):
         False, "turn queries and keys of the attention to the source as well"
     )
     rope_values: bool = option(False, "turn the values as well")
+    relative_clip: int = option(
+        16, "the longest distance with a vector of its own, for relative positions"
+    )
 
     activation_fn: choice("activation_fn") = option(
         "relu", "activation function of the feed-forward layers"

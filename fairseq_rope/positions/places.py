@@ -23,3 +23,15 @@ def token_positions(tokens: Tensor, padding_idx: int) -> Tensor:
         return columns
     leading = padding.long().cumprod(dim=1).sum(dim=1, keepdim=True)
     return (columns - leading).clamp(min=0)
+
+
+def distances(query_places: Tensor, key_places: Tensor) -> Tensor:
+    """How far each key stands after each query, negative where it stands before.
+
+    Args:
+        query_places, key_places: (B or 1, T) and (B or 1, S)
+
+    Returns:
+        (B or 1, T, S), the place of the key less that of the query
+    """
+    return key_places.unsqueeze(1) - query_places.unsqueeze(2)

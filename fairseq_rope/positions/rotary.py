@@ -108,10 +108,15 @@ class Rotary(PositionScheme):
         self, places: Tensor, source_places: Optional[Tensor] = None
     ) -> Sequence[LayerPositions]:
         own = self.turns(places)
+        return [LayerPositions(own, *self.to_source(own, source_places))] * self.num_layers
+
+    def to_source(
+        self, target: RotaryPosition, source_places: Optional[Tensor]
+    ) -> tuple[AttentionPosition, AttentionPosition]:
+        """The turns of the attention to the source: of its queries, and of its keys and values."""
         if not self.cross_attention:
-            return [LayerPositions(own)] * self.num_layers
-        source = NO_POSITION if source_places is None else self.turns(source_places)
-        return [LayerPositions(own, own, source)] * self.num_layers
+            return NO_POSITION, NO_POSITION
+        return target, NO_POSITION if source_places is None else self.turns(source_places)
 
     def turns(self, places: Tensor) -> RotaryPosition:
         """(B or 1, T) places -> their turns."""

@@ -12,6 +12,7 @@ import torch
 from fairseq import checkpoint_utils, options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf
+from reference import position_options
 
 import fairseq_rope.models  # noqa: F401  registers the architectures
 
@@ -89,6 +90,11 @@ def parse(command, *arguments):
     """fairseq's configuration for a command line."""
     namespace = options.parse_args_and_arch(PARSERS[command](), words(*arguments))
     return convert_namespace_to_omegaconf(namespace)
+
+
+def position(name):
+    """The words of a command line that choose a position scheme, as reference.position_options."""
+    return " ".join(f"--{k.replace('_', '-')} {v}" for k, v in position_options(name).items())
 
 
 def train(data, save_dir, *arguments):

@@ -36,9 +36,13 @@ REFUSED = {
     "--position sinusoidal --rope-values": r"`rope_values`=True has an effect with "
     r"`position`='rotary' only, but position is 'sinusoidal'",
     "--position learned --rope-cross-attention": r"`rope_cross_attention`=True has an "
-    r"effect with `position`='rotary' only",
+    r"effect with `position`='rotary' or 'xpos' only",
     "--position none --rope-scaling ntk --rope-scaling-factor 2": r"`rope_scaling`=ntk has "
     r"an effect with `position`='rotary' only",
+    "--position xpos": r"`position`='xpos' cannot serve the encoder.*`decoder_position`='xpos'",
+    "--position relative --relative-clip 0": r"`relative_clip` must be at least 1, but is 0",
+    "--position t5 --relative-clip 8": r"`relative_clip`=8 has an effect with "
+    r"`position`='relative' only, but position is 't5'",
     "--share-all-embeddings --decoder-embed-dim 64": r"`share_all_embeddings`=True needs "
     r"equal widths, but `encoder_embed_dim`=32 and `decoder_embed_dim`=64",
     "--decoder-layers-to-keep zero": r"`decoder_layers_to_keep`.*'zero'",
@@ -88,17 +92,17 @@ def test_unknown_options_and_choices_are_named_with_those_that_exist(options, da
 
 @pytest.mark.parametrize("option", ["position", "rope_scaling", "attention"])
 def test_an_unknown_choice_in_yaml_is_named_with_those_that_exist(option, data):
-    with pytest.raises(Exception, match=f"model.{option}=xpos") as failure:
-        from_yaml(data, {option: "xpos"})
+    with pytest.raises(Exception, match=f"model.{option}=cosine") as failure:
+        from_yaml(data, {option: "cosine"})
     choices = OPTIONS[option].type.__members__
-    said = f"Invalid value 'xpos', expected one of [{', '.join(choices)}]"
+    said = f"Invalid value 'cosine', expected one of [{', '.join(choices)}]"
     assert said in str(failure.value.__cause__)
 
 
 @pytest.mark.parametrize("option", ["position", "attention", "rope_layout", "rope_scaling"])
 def test_an_unknown_choice_in_model_overrides_is_named(option, trained):
-    with pytest.raises(ValueError, match=f"`{option}`.*must be one of.*'xpos'"):
-        load(trained.last, **{option: "xpos"})
+    with pytest.raises(ValueError, match=f"`{option}`.*must be one of.*'cosine'"):
+        load(trained.last, **{option: "cosine"})
 
 
 def test_a_refused_option_ends_the_process_and_leaves_no_file(data, tmp_path):

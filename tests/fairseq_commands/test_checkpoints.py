@@ -7,6 +7,7 @@ import pytest
 import torch
 from fairseq import tasks
 from omegaconf import OmegaConf
+from reference import position_options
 
 from fairseq_rope.positions import POSITIONS
 
@@ -20,6 +21,7 @@ from .commands import (
     load,
     logged,
     parse,
+    position,
     run,
     save,
     train,
@@ -148,11 +150,12 @@ def test_overrides_that_contradict_the_weights_are_refused(override, said, train
 @pytest.mark.parametrize("other", [name for name in POSITIONS if name != "rotary"])
 @pytest.mark.parametrize("option", ["--restore-file", "--finetune-from-model"])
 def test_a_checkpoint_of_another_scheme_is_refused_in_training(other, option, data, tmp_path):
-    train(data, tmp_path / "old", f"--position {other} --max-update 1 --disable-validation")
+    train(data, tmp_path / "old", position(other), "--max-update 1 --disable-validation")
     old = tmp_path / "old" / "checkpoint_last.pt"
     with pytest.raises(Exception, match="Cannot load model parameters") as failure:
         train(data, tmp_path / "new", option, old)
-    said = f"`position`='{other}', but the model has 'rotary'.*position={other}"
+    (name,) = position_options(other)
+    said = f"`{name}`='{other}', but the model has 'rotary'.*{name}={other}"
     assert re.search(said, str(failure.value.__context__))
     assert not list((tmp_path / "new").iterdir())
 

@@ -57,6 +57,7 @@ CASES = {
     "rope_original_positions": Case(8, "outputs", YARN),
     "rope_cross_attention": Case(True, "outputs"),
     "rope_values": Case(True, "outputs"),
+    "relative_clip": Case(4, "parameters", {"position": "relative"}),
     "activation_fn": Case("gelu", "outputs"),
     "dropout": Case(0.5, "training"),
     "attention_dropout": Case(0.5, "training"),

@@ -19,6 +19,7 @@ from .commands import (
     load,
     logged,
     parse,
+    position,
     start,
     train,
     training,
@@ -38,10 +39,10 @@ def test_training_lowers_the_loss_of_every_epoch(trained):
     assert len(losses) == 2 and losses[1] < losses[0] - 0.2
 
 
-@pytest.mark.parametrize("position", POSITIONS)
-def test_every_parameter_gets_a_gradient(position, data):
+@pytest.mark.parametrize("name", POSITIONS)
+def test_every_parameter_gets_a_gradient(name, data):
     """Then data-parallel training needs no --find-unused-parameters."""
-    config = parse("train", *training(data, "unused", f"--position {position}"))
+    config = parse("train", *training(data, "unused", position(name)))
     task = tasks.setup_task(config.task)
     task.load_dataset("valid")
     sample = task.dataset("valid").collater([task.dataset("valid")[i] for i in range(8)])
@@ -152,9 +153,10 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def test_two_processes_train_as_one_with_twice_the_batches(data, tmp_path):
+@pytest.mark.parametrize("positions", ["", "--position relative --decoder-position t5"])
+def test_two_processes_train_as_one_with_twice_the_batches(positions, data, tmp_path):
     """Sentences of different lengths in the two; gradients are summed, weights stay equal."""
-    schedule = "--max-epoch 1 --optimizer sgd --lr 2 --dropout 0 --disable-validation"
+    schedule = f"{positions} --max-epoch 1 --optimizer sgd --lr 2 --dropout 0 --disable-validation"
     together = f"""--distributed-backend gloo --ddp-backend legacy_ddp --distributed-no-spawn
         --distributed-world-size 2 --distributed-init-method tcp://127.0.0.1:{free_port()}"""
     arguments = training(data, tmp_path / "two", schedule, together, "--user-dir", PLUGIN)
@@ -175,6 +177,8 @@ def test_two_processes_train_as_one_with_twice_the_batches(data, tmp_path):
     alone = weights(tmp_path / "one" / "checkpoint_last.pt")
     torch.testing.assert_close(first, dict(alone), atol=1e-6, rtol=0)
     torch.manual_seed(1)
-    untrained = build(parse("train", *training(data, tmp_path))).state_dict()
-    name = "encoder.layers.0.self_attn.q_proj.weight"
-    assert (first[name] - untrained[name]).abs().max() > 1e-3
+    untrained = build(parse("train", *training(data, tmp_path, positions))).state_dict()
+    tables = [name for name in first if "embed_positions" in name]
+    assert len(tables) == (3 if positions else 0)  # two layers' and the decoder's
+    for name in ["encoder.layers.0.self_attn.q_proj.weight", *tables]:
+        assert (first[name] - untrained[name]).abs().max() > 1e-3
