@@ -68,8 +68,11 @@ def _map_batches(
 
 def _set_function(function: LineFunction) -> None:
     global _function
-    # Ctrl-C reaches every process of the terminal; the parent alone answers it.
+    # Ctrl-C reaches every process of the terminal; the parent alone answers it. SIGTERM ends a
+    # worker at once: the pool would take the parent's handler, which raises, for a result of the
+    # function, and wait for a worker that goes on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _function = function
 
 
